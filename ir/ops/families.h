@@ -1,0 +1,23 @@
+// The families of the operator table, one function a file in this folder.
+#ifndef OA_IR_OPS_FAMILIES_H_
+#define OA_IR_OPS_FAMILIES_H_
+
+#include <vector>
+
+#include "ir/op.h"
+
+namespace oa::ir {
+
+std::vector<OpDef> ActivationOps();   // activation.cc
+std::vector<OpDef> ElementwiseOps();  // elementwise.cc: broadcasting arithmetic, unary, scalar
+std::vector<OpDef> CastOps();         // cast.cc: cast, fill, detach
+std::vector<OpDef> BlasOps();         // blas.cc: matmul, mat_mul_nt, linear
+std::vector<OpDef> ReduceOps();       // reduce.cc: sum, mean, max, argmax, softmax, log_softmax, accuracy
+std::vector<OpDef> ShapeOps();        // shape.cc: reshape, transpose, slice, concat
+std::vector<OpDef> IndexOps();        // index.cc: gather
+std::vector<OpDef> LossOps();         // loss.cc
+std::vector<OpDef> OptimiserOps();    // optimiser.cc: sgd, adam, adamw, clip_grad_norm
+
+}  // namespace oa::ir
+
+#endif  // OA_IR_OPS_FAMILIES_H_

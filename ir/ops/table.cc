@@ -1,0 +1,39 @@
+// The one list of all families. No static registration: what is listed here is what exists.
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_join.h"
+#include "ir/op.h"
+#include "ir/ops/families.h"
+
+namespace oa::ir {
+namespace {
+
+std::vector<OpDef> BuildTable() {
+  std::vector<OpDef> table;
+  for (auto family : {ActivationOps, ElementwiseOps, CastOps, BlasOps, ReduceOps, ShapeOps,
+                      IndexOps, LossOps, OptimiserOps}) {
+    std::vector<OpDef> rows = family();
+    std::move(rows.begin(), rows.end(), std::back_inserter(table));
+  }
+  std::sort(table.begin(), table.end(),
+            [](const OpDef& a, const OpDef& b) { return a.name < b.name; });
+  return table;
+}
+
+}  // namespace
+
+const std::vector<OpDef>& OpTable() {
+  static const std::vector<OpDef>& table = *new std::vector<OpDef>(BuildTable());
+  return table;
+}
+
+const OpDef* FindOp(absl::string_view name) {
+  const std::vector<OpDef>& table = OpTable();
+  auto it = std::lower_bound(
+      table.begin(), table.end(), name,
+      [](const OpDef& row, absl::string_view wanted) { return row.name < wanted; });
+  return it != table.end() && it->name == name ? &*it : nullptr;
+}
+
+}  // namespace oa::ir
