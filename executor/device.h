@@ -82,6 +82,10 @@ class Device {
 
   // Vulkan objects that exist now; zero again after everything made from the device is gone.
   virtual uint64_t live_objects() const = 0;
+
+  // Vulkan calls that could have failed, made since the device was opened: the range of
+  // DeviceOptions::fail_call.
+  virtual uint64_t vulkan_calls() const = 0;
 };
 
 // $XDG_CACHE_HOME/oa, else $HOME/.cache/oa, else "".

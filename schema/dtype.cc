@@ -13,7 +13,8 @@ struct DTypeRow {
   uint64_t size_bytes;
 };
 
-constexpr DTypeRow kDTypes[kDTypeCount] = {{"f32", 4}, {"i32", 4}, {"u32", 4}, {"u8", 1}, {"bf16", 2}};
+constexpr DTypeRow kDTypes[kDTypeCount] = {
+    {"f32", 4}, {"i32", 4}, {"u32", 4}, {"u8", 1}, {"bf16", 2}};
 
 }  // namespace
 

@@ -1,0 +1,15 @@
+// The whole recording API. A program that records graphs includes this header and links
+// oa::frontend.
+#ifndef OA_FRONTEND_OA_H_
+#define OA_FRONTEND_OA_H_
+
+#include "frontend/autograd.h"   // oa::ml::autograd::Backward
+#include "frontend/graph.h"      // oa::Graph, oa::Matrix, oa::Parameter, oa::State
+#include "frontend/init.h"       // oa::init
+#include "frontend/loss.h"       // oa::ml::loss
+#include "frontend/matrix.h"     // oa::matrix: arithmetic, products, reductions, shape, indexing
+#include "frontend/ml_matrix.h"  // oa::ml::matrix: activations, normalisation, attention, ...
+#include "frontend/optim.h"      // oa::ml::optim
+#include "schema/status_macros.h"
+
+#endif  // OA_FRONTEND_OA_H_

@@ -1,0 +1,29 @@
+// How operator functions reach the graph. Internal to frontend/.
+#ifndef OA_FRONTEND_RECORD_H_
+#define OA_FRONTEND_RECORD_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "frontend/graph.h"
+#include "ir/attribute.h"
+#include "ir/graph.h"
+
+namespace oa::internal {
+
+// Records `op` with `operands` (nullptr: absent) and returns all its results.
+// InvalidArgument when the operands belong to different graphs or to none.
+Result<std::vector<Matrix>> RecordAll(absl::string_view op, absl::Span<const OptMatrix> operands,
+                                      const ir::Attributes& attributes = {});
+
+// The same for operators with one result.
+Result<Matrix> Record(absl::string_view op, absl::Span<const OptMatrix> operands,
+                      const ir::Attributes& attributes = {});
+
+// For operators without operands.
+Result<Matrix> RecordIn(Graph& graph, absl::string_view op, const ir::Attributes& attributes);
+
+}  // namespace oa::internal
+
+#endif  // OA_FRONTEND_RECORD_H_
