@@ -40,8 +40,8 @@ ArgumentBlocks PlaceArgumentBlocks(const Plan& plan, absl::Span<const Kernel> ke
 }
 
 void WriteArgumentBlocks(const Plan& plan, absl::Span<const Kernel> kernels,
-                         const ArgumentBlocks& blocks,
-                         absl::Span<const uint64_t> arena_addresses, absl::Span<uint8_t> out) {
+                         const ArgumentBlocks& blocks, absl::Span<const uint64_t> arena_addresses,
+                         absl::Span<uint8_t> out) {
   std::memset(out.data(), 0, out.size());
   for (size_t d = 0; d < plan.dispatches.size(); ++d) {
     const PlanDispatch& dispatch = plan.dispatches[d];

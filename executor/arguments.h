@@ -23,8 +23,8 @@ ArgumentBlocks PlaceArgumentBlocks(const Plan& plan, absl::Span<const Kernel> ke
 // of each arena; a slice of zero bytes gets address 0.
 // Pre-condition: VerifyPlanKernels accepted the plan.
 void WriteArgumentBlocks(const Plan& plan, absl::Span<const Kernel> kernels,
-                         const ArgumentBlocks& blocks,
-                         absl::Span<const uint64_t> arena_addresses, absl::Span<uint8_t> out);
+                         const ArgumentBlocks& blocks, absl::Span<const uint64_t> arena_addresses,
+                         absl::Span<uint8_t> out);
 
 }  // namespace oa::exec
 

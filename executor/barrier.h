@@ -29,8 +29,8 @@ inline void FullBarrier(const VolkDeviceTable& vk, VkCommandBuffer commands) {
 
 // Between two stages of a plan.
 inline void StageBarrier(const VolkDeviceTable& vk, VkCommandBuffer commands) {
-  MemoryBarrier(vk, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
-                VK_ACCESS_2_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
+  MemoryBarrier(vk, commands, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_ACCESS_2_SHADER_WRITE_BIT,
+                VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
                 VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_SHADER_WRITE_BIT);
 }
 

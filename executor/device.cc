@@ -51,9 +51,9 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(Instance& instance, uint32_
   }
   DeviceDescription description = DescribeDevice(devices[index], index);
   if (!description.info.unsuitable.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("device ", index, " \"",
-                                                      description.info.name, "\" cannot be used: ",
-                                                      description.info.unsuitable));
+    return absl::FailedPreconditionError(
+        absl::StrCat("device ", index, " \"", description.info.name,
+                     "\" cannot be used: ", description.info.unsuitable));
   }
   OA_ASSIGN_OR_RETURN(VkDevice device, CreateVkDevice(devices[index], description));
   return std::make_unique<DeviceImpl>(devices[index], device, std::move(description), options);
@@ -98,8 +98,8 @@ std::string DeviceImpl::HeapText() const {
   for (uint32_t i = 0; i < properties.memoryProperties.memoryHeapCount; ++i) {
     const VkMemoryHeap& heap = properties.memoryProperties.memoryHeaps[i];
     absl::StrAppend(&text, "heap ", i,
-                    (heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) ? " (device)" : " (host)",
-                    ": ", HumanBytes(heap.size));
+                    (heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) ? " (device)" : " (host)", ": ",
+                    HumanBytes(heap.size));
     if (has_budget) {
       absl::StrAppend(&text, ", budget ", HumanBytes(budget.heapBudget[i]), ", in use ",
                       HumanBytes(budget.heapUsage[i]));

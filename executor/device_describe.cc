@@ -114,8 +114,8 @@ void FillProfile(const PropertyChain& properties, DeviceDescription& description
   }
   profile.shared_memory_bytes = limits.maxComputeSharedMemorySize;
   profile.max_workgroup_invocations = limits.maxComputeWorkGroupInvocations;
-  profile.max_workgroups_per_axis = *std::min_element(
-      std::begin(limits.maxComputeWorkGroupCount), std::end(limits.maxComputeWorkGroupCount));
+  profile.max_workgroups_per_axis = *std::min_element(std::begin(limits.maxComputeWorkGroupCount),
+                                                      std::end(limits.maxComputeWorkGroupCount));
   profile.max_allocation_bytes =
       std::min(properties.v11.maxMemoryAllocationSize, v13.maxBufferSize);
   for (const MemoryHeapInfo& heap : description.memory.heaps) {

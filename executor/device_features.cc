@@ -9,10 +9,14 @@ struct FeatureRow {
   VkBool32& (*flag)(FeatureChain& chain);
 };
 
-#define OA_REQUIRED(structure, field) \
-  {#field, nullptr, [](FeatureChain& c) -> VkBool32& { return c.structure.field; }}
-#define OA_OPTIONAL(name, structure, field) \
-  {#field, name, [](FeatureChain& c) -> VkBool32& { return c.structure.field; }}
+#define OA_REQUIRED(structure, field)                                                \
+  {                                                                                  \
+#field, nullptr, [](FeatureChain & c) -> VkBool32& { return c.structure.field; } \
+  }
+#define OA_OPTIONAL(name, structure, field)                                       \
+  {                                                                               \
+#field, name, [](FeatureChain & c) -> VkBool32& { return c.structure.field; } \
+  }
 constexpr FeatureRow kFeatures[] = {
     OA_REQUIRED(v12, bufferDeviceAddress),
     OA_REQUIRED(v12, timelineSemaphore),

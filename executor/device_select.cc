@@ -71,9 +71,8 @@ absl::StatusOr<uint32_t> SelectByName(absl::Span<const DeviceInfo> devices,
   // Several cards of one model are interchangeable; different models are not.
   for (const DeviceInfo* match : matches) {
     if (match->unsuitable.empty() && match->name != best->name) {
-      return absl::InvalidArgumentError(absl::StrCat("\"", request,
-                                                     "\" fits several devices, give an index; ",
-                                                     ListDevices(devices)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", request, "\" fits several devices, give an index; ", ListDevices(devices)));
     }
   }
   return best->index;

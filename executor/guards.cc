@@ -47,8 +47,8 @@ std::vector<ByteRange> CoveredRanges(const Plan& plan, uint32_t arena) {
   std::vector<ByteRange> merged;
   for (const ByteRange& place : places) {
     if (!merged.empty() && place.offset <= merged.back().offset + merged.back().size) {
-      const uint64_t end = std::max(merged.back().offset + merged.back().size,
-                                    place.offset + place.size);
+      const uint64_t end =
+          std::max(merged.back().offset + merged.back().size, place.offset + place.size);
       merged.back().size = end - merged.back().offset;
     } else {
       merged.push_back(place);

@@ -48,10 +48,11 @@ class Handle {
 
 // Calls create(device, &info, nullptr, &object). `what` names the object in error messages.
 template <class T, class Info>
-absl::StatusOr<Handle<T>> CreateHandle(
-    DeviceImpl& device, const char* call, absl::string_view what,
-    VkResult(VKAPI_PTR* create)(VkDevice, const Info*, const VkAllocationCallbacks*, T*),
-    typename Handle<T>::Destroy destroy, const Info& info) {
+absl::StatusOr<Handle<T>> CreateHandle(DeviceImpl& device, const char* call, absl::string_view what,
+                                       VkResult(VKAPI_PTR* create)(VkDevice, const Info*,
+                                                                   const VkAllocationCallbacks*,
+                                                                   T*),
+                                       typename Handle<T>::Destroy destroy, const Info& info) {
   T object = VK_NULL_HANDLE;
   OA_RETURN_IF_ERROR(device.Call(call, what, create, device.handle(), &info, nullptr, &object));
   return Handle<T>(device, object, destroy);
@@ -60,9 +61,8 @@ absl::StatusOr<Handle<T>> CreateHandle(
 }  // namespace oa::exec
 
 // OA_VK_CREATE(device, Buffer, what, info) is a StatusOr<Handle<VkBuffer>>.
-#define OA_VK_CREATE(device, Type, what, info)                                      \
-  ::oa::exec::CreateHandle<Vk##Type>(device, "vkCreate" #Type, what,                \
-                                     (device).vk().vkCreate##Type,                  \
+#define OA_VK_CREATE(device, Type, what, info)                                                     \
+  ::oa::exec::CreateHandle<Vk##Type>(device, "vkCreate" #Type, what, (device).vk().vkCreate##Type, \
                                      (device).vk().vkDestroy##Type, info)
 
 // OA_VK_CALL(device, vkFoo, what, arguments...) is the Status of one checked call.

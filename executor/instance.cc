@@ -67,9 +67,9 @@ absl::Status InstanceImpl::Initialize() {
   }
   const uint32_t version = volkGetInstanceVersion();
   if (version < VK_API_VERSION_1_3) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the Vulkan loader is version ", VK_API_VERSION_MAJOR(version), ".",
-        VK_API_VERSION_MINOR(version), " and OA needs 1.3; install a newer loader"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the Vulkan loader is version ", VK_API_VERSION_MAJOR(version), ".",
+                     VK_API_VERSION_MINOR(version), " and OA needs 1.3; install a newer loader"));
   }
   if (options_.validation && !HasLayer(kValidationLayer)) {
     return absl::FailedPreconditionError(

@@ -55,9 +55,8 @@ absl::Status CheckInputs(const Plan& plan, const InputMap& inputs) {
     const auto given = inputs.find(input.name);
     const std::string type = TypeText(input.dtype, input.shape);
     if (given == inputs.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input \"", input.name, "\" (", type, ") of plan \"", plan.name,
-                       "\" was not given"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input \"", input.name, "\" (", type, ") of plan \"", plan.name, "\" was not given"));
     }
     const uint64_t wanted = plan.buffers[input.buffer].size_bytes;
     if (given->second.size() != wanted) {

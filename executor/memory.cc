@@ -16,7 +16,7 @@ constexpr uint64_t kMinBytes = 256;
 }  // namespace
 
 absl::StatusOr<DeviceBuffer> DeviceBuffer::Create(DeviceImpl& device, uint64_t size_bytes,
-                                                  uint32_t memory_type, absl::string_view what) {
+                                                  MemoryUse use, absl::string_view what) {
   const uint64_t limit = device.info().profile.max_allocation_bytes;
   if (size_bytes > limit) {
     return absl::ResourceExhaustedError(
@@ -30,27 +30,27 @@ absl::StatusOr<DeviceBuffer> DeviceBuffer::Create(DeviceImpl& device, uint64_t s
   info.size = result.size_bytes_;
   info.usage = kBufferUsage;
   OA_ASSIGN_OR_RETURN(result.buffer_, OA_VK_CREATE(device, Buffer, what, info));
-  OA_RETURN_IF_ERROR(result.Allocate(memory_type, what));
+  OA_RETURN_IF_ERROR(result.Allocate(use, what));
   return result;
 }
 
-absl::Status DeviceBuffer::Allocate(uint32_t memory_type, absl::string_view what) {
+absl::Status DeviceBuffer::Allocate(MemoryUse use, absl::string_view what) {
   const VolkDeviceTable& vk = device_->vk();
   VkMemoryRequirements requirements;
   vk.vkGetBufferMemoryRequirements(device_->handle(), buffer_.get(), &requirements);
-  const MemoryTypeInfo& type = device_->memory().types[memory_type];
+  const MemoryTypeInfo& type = device_->memory().types[use.type];
   const uint64_t heap_bytes = device_->memory().heaps[type.heap].size_bytes;
   if (requirements.size > heap_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, " needs ",
-                                                     HumanBytes(requirements.size), " and heap ",
-                                                     type.heap, " has ", HumanBytes(heap_bytes)));
+    return absl::ResourceExhaustedError(absl::StrCat(what, " needs ", HumanBytes(requirements.size),
+                                                     " and heap ", type.heap, " has ",
+                                                     HumanBytes(heap_bytes)));
   }
   VkMemoryAllocateFlagsInfo flags = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
   flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
   VkMemoryAllocateInfo info = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   info.pNext = &flags;
   info.allocationSize = requirements.size;
-  info.memoryTypeIndex = memory_type;
+  info.memoryTypeIndex = use.type;
   const std::string named = absl::StrCat(what, " (", HumanBytes(requirements.size), ")");
   OA_ASSIGN_OR_RETURN(memory_,
                       CreateHandle<VkDeviceMemory>(*device_, "vkAllocateMemory", named,
@@ -62,7 +62,7 @@ absl::Status DeviceBuffer::Allocate(uint32_t memory_type, absl::string_view what
   address.buffer = buffer_.get();
   address_ = vk.vkGetBufferDeviceAddress(device_->handle(), &address);
 
-  if ((type.flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) == 0) return absl::OkStatus();
+  if (!use.mapped) return absl::OkStatus();
   coherent_ = (type.flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
   void* host = nullptr;
   OA_RETURN_IF_ERROR(OA_VK_CALL(*device_, vkMapMemory, what, device_->handle(), memory_.get(), 0,
@@ -93,8 +93,8 @@ absl::Status DeviceBuffer::Flush(uint64_t offset, uint64_t size) const {
 absl::Status DeviceBuffer::Invalidate(uint64_t offset, uint64_t size) const {
   if (coherent_ || size == 0) return absl::OkStatus();
   const VkMappedMemoryRange range = AtomRange(offset, size);
-  return OA_VK_CALL(*device_, vkInvalidateMappedMemoryRanges, "a mapped buffer",
-                    device_->handle(), 1, &range);
+  return OA_VK_CALL(*device_, vkInvalidateMappedMemoryRanges, "a mapped buffer", device_->handle(),
+                    1, &range);
 }
 
 }  // namespace oa::exec

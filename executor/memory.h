@@ -1,5 +1,5 @@
-// DeviceBuffer: one VkBuffer with its own memory, its device address and, when the memory type is
-// host-visible, its mapping. Movable; not thread-safe.
+// DeviceBuffer: one VkBuffer with its own memory, its device address and, when the host
+// uses it directly, its mapping. Movable; not thread-safe.
 #ifndef OA_EXECUTOR_MEMORY_H_
 #define OA_EXECUTOR_MEMORY_H_
 
@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "executor/handles.h"
+#include "executor/memory_policy.h"
 
 namespace oa::exec {
 
@@ -17,10 +18,11 @@ class DeviceBuffer {
  public:
   DeviceBuffer() = default;
 
-  // At least `size_bytes` of memory type `memory_type`; never of size zero. `what` names the buffer
-  // in error messages. ResourceExhausted when there is not that much.
-  static absl::StatusOr<DeviceBuffer> Create(DeviceImpl& device, uint64_t size_bytes,
-                                             uint32_t memory_type, absl::string_view what);
+  // At least `size_bytes`, and never of size zero. `what` names the buffer in error messages.
+  // ResourceExhausted when there is not that much. Pre-condition: a mapped use has a host-visible
+  // memory type.
+  static absl::StatusOr<DeviceBuffer> Create(DeviceImpl& device, uint64_t size_bytes, MemoryUse use,
+                                             absl::string_view what);
 
   VkBuffer buffer() const { return buffer_.get(); }
   VkDeviceAddress address() const { return address_; }
@@ -39,7 +41,7 @@ class DeviceBuffer {
   absl::Status Invalidate(uint64_t offset, uint64_t size) const;
 
  private:
-  absl::Status Allocate(uint32_t memory_type, absl::string_view what);
+  absl::Status Allocate(MemoryUse use, absl::string_view what);
   VkMappedMemoryRange AtomRange(uint64_t offset, uint64_t size) const;
 
   // The order matters: a buffer is destroyed before its memory.

@@ -48,12 +48,12 @@ class Picker {
 // not cache is slower than the copy it would save.
 void ChooseUnified(const MemorySnapshot& memory, const Picker& picker, uint32_t shared,
                    MemoryPolicy& policy) {
-  policy.arena_type = shared;
-  policy.io_type = shared;
-  policy.argument_type = shared;
+  policy.arena = {shared, true};
+  policy.io = {shared, true};
+  policy.arguments = {shared, true};
   policy.stage_inputs = false;
-  policy.stage_outputs = (memory.types[shared].flags & kCached) == 0 &&
-                         picker.Pick({kVisible | kCached}).has_value();
+  policy.stage_outputs =
+      (memory.types[shared].flags & kCached) == 0 && picker.Pick({kVisible | kCached}).has_value();
 }
 
 // Arenas stay on the card. Inputs are written across the bus when the host can see enough of it;
@@ -64,9 +64,9 @@ void ChooseDiscrete(const MemorySnapshot& memory, const Picker& picker, uint32_t
   // Without resizable BAR the window is 256 MiB for all programs together: leave half of it.
   const bool direct =
       bar.has_value() && io_bytes <= memory.heaps[memory.types[*bar].heap].size_bytes / 2;
-  policy.arena_type = local;
-  policy.io_type = direct ? *bar : local;
-  policy.argument_type = bar.value_or(policy.upload_type);
+  policy.arena = {local, false};
+  policy.io = {direct ? *bar : local, direct};
+  policy.arguments = {bar.value_or(policy.upload.type), true};
   policy.stage_inputs = !direct;
   policy.stage_outputs = true;
 }
@@ -85,8 +85,8 @@ absl::StatusOr<MemoryPolicy> ChooseMemory(const MemorySnapshot& memory, uint32_t
         "the device has no host-visible memory for storage buffers; update the driver");
   }
   MemoryPolicy policy;
-  policy.upload_type = *upload;
-  policy.readback_type = *readback;
+  policy.upload = {*upload, true};
+  policy.readback = {*readback, true};
   const std::optional<uint32_t> shared =
       picker.Pick({kLocal | kVisible | kCoherent | kCached, kLocal | kVisible | kCached,
                    kLocal | kVisible | kCoherent, kLocal | kVisible});
@@ -95,6 +95,14 @@ absl::StatusOr<MemoryPolicy> ChooseMemory(const MemorySnapshot& memory, uint32_t
   } else {
     ChooseDiscrete(memory, picker, *local, io_bytes, policy);
   }
+  return policy;
+}
+
+MemoryPolicy StageEverything(MemoryPolicy policy) {
+  policy.arena.mapped = false;
+  policy.io.mapped = false;
+  policy.stage_inputs = true;
+  policy.stage_outputs = true;
   return policy;
 }
 

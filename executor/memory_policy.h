@@ -26,13 +26,18 @@ struct MemorySnapshot {
   bool unified = false;  // device and host share one memory: CPU drivers, integrated GPUs
 };
 
-// Indices of memory types. An allocation is mapped exactly when its type is host-visible.
+// Where one allocation lies.
+struct MemoryUse {
+  uint32_t type = 0;    // index into MemorySnapshot::types
+  bool mapped = false;  // the host reads and writes it directly
+};
+
 struct MemoryPolicy {
-  uint32_t arena_type = 0;     // transient and persistent arenas
-  uint32_t io_type = 0;        // io arenas
-  uint32_t argument_type = 0;  // argument blocks
-  uint32_t upload_type = 0;    // staging, written by the host in order
-  uint32_t readback_type = 0;  // staging, read by the host
+  MemoryUse arena;             // transient and persistent arenas
+  MemoryUse io;                // io arenas
+  MemoryUse arguments;         // argument blocks
+  MemoryUse upload;            // staging, written by the host in order
+  MemoryUse readback;          // staging, read by the host
   bool stage_inputs = false;   // inputs go through an upload buffer
   bool stage_outputs = false;  // outputs are copied to a readback buffer
 };
@@ -41,6 +46,10 @@ struct MemoryPolicy {
 // FailedPrecondition when the device offers no memory of a kind that Vulkan promises.
 absl::StatusOr<MemoryPolicy> ChooseMemory(const MemorySnapshot& memory, uint32_t allowed_types,
                                           uint64_t io_bytes);
+
+// The same memory, used as on a discrete GPU without resizable BAR: tests run the staging paths on
+// devices that do not need them.
+MemoryPolicy StageEverything(MemoryPolicy policy);
 
 }  // namespace oa::exec
 

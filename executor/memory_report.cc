@@ -30,8 +30,8 @@ std::string ArenaTable(const Plan& plan) {
         std::count_if(plan.buffers.begin(), plan.buffers.end(),
                       [&](const PlanBuffer& buffer) { return buffer.arena == i; });
     absl::StrAppendFormat(&text, "  %5u  %-10s  %10s  %7u%s\n", i,
-                          ArenaKindName(plan.arenas[i].kind),
-                          HumanBytes(plan.arenas[i].size_bytes), buffers,
+                          ArenaKindName(plan.arenas[i].kind), HumanBytes(plan.arenas[i].size_bytes),
+                          buffers,
                           plan.arenas[i].kind == ArenaKind::kIo ? "  per replay in flight" : "");
   }
   return text;
@@ -104,10 +104,10 @@ std::string MemoryReport(const Plan& plan) {
   uint64_t total = 0;
   for (const PlanArena& arena : plan.arenas) total += arena.size_bytes;
   const size_t pipelines = PlanPipelines(plan).specs.size();
-  return absl::StrCat(
-      "plan \"", Shorten(plan.name, 60), "\"\n  ", HumanBytes(total), " in ", plan.arenas.size(),
-      " arenas; ", pipelines, " pipelines, ", plan.dispatches.size(), " dispatches, ",
-      plan.stages.size(), " stages\n", ArenaTable(plan), KindTable(plan), LargestTable(plan));
+  return absl::StrCat("plan \"", Shorten(plan.name, 60), "\"\n  ", HumanBytes(total), " in ",
+                      plan.arenas.size(), " arenas; ", pipelines, " pipelines, ",
+                      plan.dispatches.size(), " dispatches, ", plan.stages.size(), " stages\n",
+                      ArenaTable(plan), KindTable(plan), LargestTable(plan));
 }
 
 }  // namespace oa::exec

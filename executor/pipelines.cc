@@ -141,8 +141,8 @@ PipelinePlan PlanPipelines(const Plan& plan) {
   result.of_dispatch.reserve(plan.dispatches.size());
   for (uint32_t i = 0; i < plan.dispatches.size(); ++i) {
     const PlanDispatch& dispatch = plan.dispatches[i];
-    const auto [entry, inserted] = known.try_emplace(
-        {dispatch.kernel, dispatch.constants}, static_cast<uint32_t>(result.specs.size()));
+    const auto [entry, inserted] = known.try_emplace({dispatch.kernel, dispatch.constants},
+                                                     static_cast<uint32_t>(result.specs.size()));
     if (inserted) result.specs.push_back({dispatch.kernel, i});
     result.of_dispatch.push_back(entry->second);
   }

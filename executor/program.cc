@@ -23,8 +23,7 @@ int ExceedingAxis(const std::array<uint32_t, 3>& values, const Limits& limits) {
 absl::StatusOr<std::unique_ptr<Program>> Program::Create(Device& device, Plan plan,
                                                          const KernelPack& pack,
                                                          const ProgramOptions& options) {
-  auto program =
-      std::make_unique<ProgramImpl>(static_cast<DeviceImpl&>(device), std::move(plan));
+  auto program = std::make_unique<ProgramImpl>(static_cast<DeviceImpl&>(device), std::move(plan));
   OA_RETURN_IF_ERROR(program->Initialize(pack, options));
   return program;
 }
@@ -73,9 +72,9 @@ absl::Status ProgramImpl::CheckDevice() const {
     const Kernel& kernel = kernels_[dispatch.kernel];
     std::string reason = WhyNotRunnable(kernel, profile);
     if (int axis = ExceedingAxis(kernel.local_size, device_.limits().max_local_size); axis >= 0) {
-      reason = absl::StrFormat("its workgroups have %u invocations on axis %d, the device allows %u",
-                               kernel.local_size[axis], axis,
-                               device_.limits().max_local_size[axis]);
+      reason =
+          absl::StrFormat("its workgroups have %u invocations on axis %d, the device allows %u",
+                          kernel.local_size[axis], axis, device_.limits().max_local_size[axis]);
     }
     if (int axis = ExceedingAxis(dispatch.grid, grid_limits); axis >= 0) {
       reason = absl::StrFormat("its grid has %u workgroups on axis %d, the device allows %u",
@@ -83,8 +82,8 @@ absl::Status ProgramImpl::CheckDevice() const {
     }
     if (reason.empty()) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        "plan \"", plan_.name, "\" cannot run on \"", device_.info().name, "\": ",
-        DispatchText(i), ": ", reason, "; compile the graph for this device's profile"));
+        "plan \"", plan_.name, "\" cannot run on \"", device_.info().name, "\": ", DispatchText(i),
+        ": ", reason, "; compile the graph for this device's profile"));
   }
   return absl::OkStatus();
 }

@@ -21,8 +21,8 @@ struct ProgramOptions {
 
 struct ProgramStats {
   int pipelines = 0;
-  double pipeline_ms = 0;   // wall time of pipeline creation
-  bool cache_hit = false;   // a valid cache file was found
+  double pipeline_ms = 0;  // wall time of pipeline creation
+  bool cache_hit = false;  // a valid cache file was found
 };
 
 // Immutable after creation. The device must outlive it.

@@ -117,8 +117,8 @@ void Recorder::Dispatches(const StageSlice& slice) {
 // duration even where its dispatches overlap.
 void Recorder::Timestamp(uint32_t query) {
   if (!frame_.queries) return;
-  vk_.vkCmdWriteTimestamp2(commands_, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
-                           frame_.queries.get(), query);
+  vk_.vkCmdWriteTimestamp2(commands_, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, frame_.queries.get(),
+                           query);
 }
 
 void Recorder::Epilogue() {

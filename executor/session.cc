@@ -92,7 +92,8 @@ absl::Status SessionImpl::SubmitChunks(Frame& frame) {
     if (!unchanged && failure_.ok()) {
       failure_ = absl::FailedPreconditionError(absl::StrCat(
           "the session stopped in the middle of a replay and its parameters are incomplete; "
-          "create a new one (the failure was: ", status.message(), ")"));
+          "create a new one (the failure was: ",
+          status.message(), ")"));
     }
     return status;
   }
@@ -167,11 +168,14 @@ absl::Status SessionImpl::Explain(const absl::Status& status, size_t chunk) {
     }
   }
   std::string message = absl::StrCat(
-      status.message(), "; parameters and state on the device are lost, start again from saved "
-      "ones; ", device_.options().serialize ? "it was lost in: " : "submitted last, newest first: ",
+      status.message(),
+      "; parameters and state on the device are lost, start again from saved "
+      "ones; ",
+      device_.options().serialize ? "it was lost in: " : "submitted last, newest first: ",
       absl::StrJoin(running, ", "));
   if (!device_.options().serialize) {
-    absl::StrAppend(&message, "; run with --serialize (DeviceOptions::serialize) to learn which "
+    absl::StrAppend(&message,
+                    "; run with --serialize (DeviceOptions::serialize) to learn which "
                     "dispatch it was");
   }
   const std::string fault = device_.FaultText();

@@ -26,6 +26,8 @@ struct SessionOptions {
   bool poison_transients = false;
   // Tests: fill all bytes that belong to no buffer with a pattern and verify it after every Wait.
   bool check_guards = false;
+  // Tests: move all data through staging buffers, as on a GPU whose memory the host cannot see.
+  bool stage_everything = false;
   // A command buffer is cut into several submits so that none is expected to take longer.
   double max_submit_ms = 250;
 };
@@ -49,8 +51,9 @@ class Session {
   virtual ~Session() = default;
 
   // Submits one replay and returns its ticket without waiting for it. All inputs must be given,
-  // each with exactly its size in bytes: InvalidArgument names the one that is missing, unknown or of a wrong
-  // size, and nothing is submitted. Blocks only while `frames_in_flight` replays are unfinished.
+  // each with exactly its size in bytes: InvalidArgument names the one that is missing, unknown or
+  // of a wrong size, and nothing is submitted. Blocks only while `frames_in_flight` replays are
+  // unfinished.
   virtual absl::StatusOr<uint64_t> Submit(const InputMap& inputs) = 0;
 
   // Waits for the replay and returns its outputs. Every ticket is waited for at most once, in any
@@ -64,7 +67,8 @@ class Session {
   virtual absl::StatusOr<std::vector<uint8_t>> ReadPersistent(const std::string& name) = 0;
 
   // Replaces the content of a parameter or state before the next replay.
-  virtual absl::Status WritePersistent(const std::string& name, absl::Span<const uint8_t> bytes) = 0;
+  virtual absl::Status WritePersistent(const std::string& name,
+                                       absl::Span<const uint8_t> bytes) = 0;
 
   // Puts every persistent buffer back into its initial state.
   virtual absl::Status Reset() = 0;

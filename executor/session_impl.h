@@ -42,7 +42,7 @@ class SessionImpl final : public Session {
   // session_state.cc
   absl::Status CheckOptions() const;
   absl::Status CreateTimeline();
-  absl::StatusOr<DeviceBuffer> CreateArena(uint32_t arena, uint32_t memory_type) const;
+  absl::StatusOr<DeviceBuffer> CreateArena(uint32_t arena, MemoryUse use) const;
   absl::Status CreateArenas();
   absl::Status CreateFrame(Frame& frame);
   absl::Status CreateCommands(Frame& frame);

@@ -23,16 +23,12 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(Program& program,
   const absl::Status status = session->Initialize();
   if (status.ok()) return session;
   if (!absl::IsResourceExhausted(status)) return status;
-  return absl::ResourceExhaustedError(absl::StrCat(status.message(), "\n",
-                                                   MemoryReport(program.plan()),
-                                                   implementation.device().HeapText()));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      status.message(), "\n", MemoryReport(program.plan()), implementation.device().HeapText()));
 }
 
 SessionImpl::SessionImpl(ProgramImpl& program, const SessionOptions& options)
-    : program_(program),
-      device_(program.device()),
-      plan_(program.plan()),
-      options_(options) {}
+    : program_(program), device_(program.device()), plan_(program.plan()), options_(options) {}
 
 SessionImpl::~SessionImpl() { device_.Drain(); }
 
@@ -41,6 +37,7 @@ absl::Status SessionImpl::Initialize() {
   const uint64_t io_bytes = IoArenaBytes(plan_) * options_.frames_in_flight;
   OA_ASSIGN_OR_RETURN(memory_,
                       ChooseMemory(device_.memory(), device_.allowed_memory_types(), io_bytes));
+  if (options_.stage_everything) memory_ = StageEverything(memory_);
   io_ = LayoutIo(plan_, memory_.stage_inputs, memory_.stage_outputs);
   chunks_ = SplitPlan(plan_, {.is_cpu = device_.info().profile.is_cpu,
                               .serialize = device_.options().serialize,
@@ -59,9 +56,8 @@ absl::Status SessionImpl::Initialize() {
 
 absl::Status SessionImpl::CheckOptions() const {
   if (options_.frames_in_flight == 0 || options_.frames_in_flight > kMaxFrames) {
-    return absl::InvalidArgumentError(absl::StrCat("frames_in_flight is ",
-                                                   options_.frames_in_flight,
-                                                   ", it must be from 1 to ", kMaxFrames));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "frames_in_flight is ", options_.frames_in_flight, ", it must be from 1 to ", kMaxFrames));
   }
   // Written so that NaN is refused too.
   if (!(options_.max_submit_ms > 0)) {
@@ -87,11 +83,10 @@ absl::Status SessionImpl::CreateTimeline() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeviceBuffer> SessionImpl::CreateArena(uint32_t arena,
-                                                      uint32_t memory_type) const {
+absl::StatusOr<DeviceBuffer> SessionImpl::CreateArena(uint32_t arena, MemoryUse use) const {
   const PlanArena& entry = plan_.arenas[arena];
   const uint64_t guard_bytes = options_.check_guards ? kGuardTailBytes : 0;
-  return DeviceBuffer::Create(device_, entry.size_bytes + guard_bytes, memory_type,
+  return DeviceBuffer::Create(device_, entry.size_bytes + guard_bytes, use,
                               absl::StrCat(ArenaKindName(entry.kind), " arena ", arena));
 }
 
@@ -99,7 +94,7 @@ absl::Status SessionImpl::CreateArenas() {
   arenas_.resize(plan_.arenas.size());
   for (uint32_t i = 0; i < arenas_.size(); ++i) {
     if (plan_.arenas[i].kind == ArenaKind::kIo) continue;
-    OA_ASSIGN_OR_RETURN(arenas_[i], CreateArena(i, memory_.arena_type));
+    OA_ASSIGN_OR_RETURN(arenas_[i], CreateArena(i, memory_.arena));
   }
   return absl::OkStatus();
 }
@@ -108,17 +103,16 @@ absl::Status SessionImpl::CreateFrame(Frame& frame) {
   frame.io.resize(plan_.arenas.size());
   for (uint32_t i = 0; i < frame.io.size(); ++i) {
     if (plan_.arenas[i].kind != ArenaKind::kIo) continue;
-    OA_ASSIGN_OR_RETURN(frame.io[i], CreateArena(i, memory_.io_type));
+    OA_ASSIGN_OR_RETURN(frame.io[i], CreateArena(i, memory_.io));
   }
   OA_RETURN_IF_ERROR(WriteArguments(frame));
   if (io_.upload_bytes != 0) {
     OA_ASSIGN_OR_RETURN(frame.upload, DeviceBuffer::Create(device_, io_.upload_bytes,
-                                                           memory_.upload_type, "input staging"));
+                                                           memory_.upload, "input staging"));
   }
   if (io_.readback_bytes != 0) {
-    OA_ASSIGN_OR_RETURN(frame.readback,
-                        DeviceBuffer::Create(device_, io_.readback_bytes, memory_.readback_type,
-                                             "output staging"));
+    OA_ASSIGN_OR_RETURN(frame.readback, DeviceBuffer::Create(device_, io_.readback_bytes,
+                                                             memory_.readback, "output staging"));
   }
   if (options_.timestamps && !plan_.dispatches.empty()) {
     VkQueryPoolCreateInfo queries = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
@@ -132,9 +126,8 @@ absl::Status SessionImpl::CreateFrame(Frame& frame) {
 // The addresses of io arenas differ between frames, so every frame has its own blocks.
 absl::Status SessionImpl::WriteArguments(Frame& frame) {
   const ArgumentBlocks& blocks = program_.blocks();
-  OA_ASSIGN_OR_RETURN(frame.arguments,
-                      DeviceBuffer::Create(device_, blocks.size_bytes, memory_.argument_type,
-                                           "argument blocks"));
+  OA_ASSIGN_OR_RETURN(frame.arguments, DeviceBuffer::Create(device_, blocks.size_bytes,
+                                                            memory_.arguments, "argument blocks"));
   std::vector<uint64_t> addresses;
   for (uint32_t i = 0; i < plan_.arenas.size(); ++i) addresses.push_back(Arena(frame, i).address());
   WriteArgumentBlocks(plan_, program_.kernels(), blocks, addresses,
@@ -179,9 +172,10 @@ absl::Status SessionImpl::CheckGuards(const Frame& frame) {
   found.reserve(guards_.size());
   for (const Guard& guard : guards_) {
     found.emplace_back(guard.range.size);
-    regions.push_back({&Arena(frame, guard.arena), guard.range.offset, absl::MakeSpan(found.back())});
+    regions.push_back(
+        {&Arena(frame, guard.arena), guard.range.offset, absl::MakeSpan(found.back())});
   }
-  OA_RETURN_IF_ERROR(Download(device_, memory_.readback_type, regions));
+  OA_RETURN_IF_ERROR(Download(device_, memory_.readback, regions));
   for (size_t i = 0; i < guards_.size(); ++i) {
     OA_RETURN_IF_ERROR(CheckGuard(plan_, guards_[i].arena, guards_[i].range, found[i]));
   }
@@ -201,7 +195,7 @@ absl::Status SessionImpl::InitializePersistent() {
     }
   }
   OA_RETURN_IF_ERROR(Fill(device_, fills));
-  return Upload(device_, memory_.upload_type, uploads);
+  return Upload(device_, memory_.upload, uploads);
 }
 
 absl::StatusOr<const PlanBuffer*> SessionImpl::FindPersistent(const std::string& name) const {
@@ -211,9 +205,8 @@ absl::StatusOr<const PlanBuffer*> SessionImpl::FindPersistent(const std::string&
   for (const PlanBuffer& buffer : plan_.buffers) {
     if (IsPersistent(buffer.kind)) names.push_back(buffer.name);
   }
-  return absl::NotFoundError(absl::StrCat("plan \"", plan_.name,
-                                          "\" has no parameter or state \"", name, "\"",
-                                          ClosestNames(name, std::move(names))));
+  return absl::NotFoundError(absl::StrCat("plan \"", plan_.name, "\" has no parameter or state \"",
+                                          name, "\"", ClosestNames(name, std::move(names))));
 }
 
 absl::StatusOr<std::vector<uint8_t>> SessionImpl::ReadPersistent(const std::string& name) {
@@ -222,7 +215,7 @@ absl::StatusOr<std::vector<uint8_t>> SessionImpl::ReadPersistent(const std::stri
   OA_RETURN_IF_ERROR(FinishUpTo(UINT64_MAX));
   std::vector<uint8_t> bytes(buffer->size_bytes);
   const DownloadRegion region = {&arenas_[buffer->arena], buffer->offset, absl::MakeSpan(bytes)};
-  OA_RETURN_IF_ERROR(Download(device_, memory_.readback_type, {&region, 1}));
+  OA_RETURN_IF_ERROR(Download(device_, memory_.readback, {&region, 1}));
   return bytes;
 }
 
@@ -235,13 +228,13 @@ absl::Status SessionImpl::WritePersistent(const std::string& name,
         absl::StrCat("\"", name, "\" is a constant of the plan and cannot be replaced"));
   }
   if (bytes.size() != buffer->size_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", name, "\" takes ", buffer->size_bytes, " bytes (",
-        TypeText(buffer->dtype, buffer->shape), ") and was given ", bytes.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", name, "\" takes ", buffer->size_bytes, " bytes (",
+                     TypeText(buffer->dtype, buffer->shape), ") and was given ", bytes.size()));
   }
   OA_RETURN_IF_ERROR(FinishUpTo(UINT64_MAX));
   const UploadRegion region = {&arenas_[buffer->arena], buffer->offset, bytes};
-  return Upload(device_, memory_.upload_type, {&region, 1});
+  return Upload(device_, memory_.upload, {&region, 1});
 }
 
 absl::Status SessionImpl::Reset() {

@@ -20,8 +20,7 @@ std::vector<SubmitChunk> SplitByDispatch(const Plan& plan, const SplitOptions& o
     const PlanStage& stage = plan.stages[s];
     for (uint32_t i = 0; i < stage.dispatch_count; ++i) {
       const uint32_t dispatch = stage.first_dispatch + i;
-      chunks.push_back(
-          {{{s, dispatch, 1}}, EstimateMs(plan.dispatches[dispatch], options.is_cpu)});
+      chunks.push_back({{{s, dispatch, 1}}, EstimateMs(plan.dispatches[dispatch], options.is_cpu)});
     }
   }
   if (chunks.empty()) chunks.emplace_back();

@@ -35,8 +35,8 @@ class OneShot {
   }
 
   absl::StatusOr<VkCommandBuffer> Begin() {
-    OA_RETURN_IF_ERROR(OA_VK_CALL(device_, vkResetCommandPool, kWhat, device_.handle(),
-                                  pool_.get(), 0));
+    OA_RETURN_IF_ERROR(
+        OA_VK_CALL(device_, vkResetCommandPool, kWhat, device_.handle(), pool_.get(), 0));
     VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
     OA_RETURN_IF_ERROR(OA_VK_CALL(device_, vkBeginCommandBuffer, kWhat, commands_, &begin));
@@ -52,8 +52,8 @@ class OneShot {
     VkSubmitInfo2 submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
     submit.commandBufferInfoCount = 1;
     submit.pCommandBufferInfos = &buffer;
-    OA_RETURN_IF_ERROR(OA_VK_CALL(device_, vkQueueSubmit2, kWhat, device_.queue(), 1, &submit,
-                                  fence_.get()));
+    OA_RETURN_IF_ERROR(
+        OA_VK_CALL(device_, vkQueueSubmit2, kWhat, device_.queue(), 1, &submit, fence_.get()));
     const VkFence fence = fence_.get();
     const absl::Status waited = OA_VK_CALL(device_, vkWaitForFences, kWhat, device_.handle(), 1,
                                            &fence, VK_TRUE, UINT64_MAX);
@@ -106,18 +106,18 @@ uint64_t StagingBytes(const std::vector<std::vector<Piece>>& batches) {
 
 }  // namespace
 
-absl::Status Upload(DeviceImpl& device, uint32_t memory_type,
+absl::Status Upload(DeviceImpl& device, MemoryUse staging_use,
                     absl::Span<const UploadRegion> regions) {
   for (const UploadRegion& region : regions) {
     if (!region.buffer->mapped() || region.bytes.empty()) continue;
-    std::memcpy(region.buffer->Host(region.offset, region.bytes.size()).data(),
-                region.bytes.data(), region.bytes.size());
+    std::memcpy(region.buffer->Host(region.offset, region.bytes.size()).data(), region.bytes.data(),
+                region.bytes.size());
     OA_RETURN_IF_ERROR(region.buffer->Flush(region.offset, region.bytes.size()));
   }
   const std::vector<std::vector<Piece>> batches = CutIntoBatches(regions);
   if (batches.empty()) return absl::OkStatus();
   OA_ASSIGN_OR_RETURN(DeviceBuffer staging, DeviceBuffer::Create(device, StagingBytes(batches),
-                                                                 memory_type, "upload staging"));
+                                                                 staging_use, "upload staging"));
   OneShot shot(device);
   OA_RETURN_IF_ERROR(shot.Initialize());
   for (const std::vector<Piece>& batch : batches) {
@@ -159,7 +159,7 @@ absl::Status Fill(DeviceImpl& device, absl::Span<const FillRegion> regions) {
   return shot.SubmitAndWait();
 }
 
-absl::Status Download(DeviceImpl& device, uint32_t memory_type,
+absl::Status Download(DeviceImpl& device, MemoryUse staging_use,
                       absl::Span<const DownloadRegion> regions) {
   for (const DownloadRegion& region : regions) {
     if (!region.buffer->mapped() || region.bytes.empty()) continue;
@@ -170,7 +170,7 @@ absl::Status Download(DeviceImpl& device, uint32_t memory_type,
   const std::vector<std::vector<Piece>> batches = CutIntoBatches(regions);
   if (batches.empty()) return absl::OkStatus();
   OA_ASSIGN_OR_RETURN(DeviceBuffer staging, DeviceBuffer::Create(device, StagingBytes(batches),
-                                                                 memory_type, "download staging"));
+                                                                 staging_use, "download staging"));
   OneShot shot(device);
   OA_RETURN_IF_ERROR(shot.Initialize());
   for (const std::vector<Piece>& batch : batches) {

@@ -33,12 +33,12 @@ struct DownloadRegion {
 };
 
 // Pre-condition of all three: nothing that is still running on the device writes the regions; for
-// Upload and Fill, nothing reads them either. Regions are disjoint. `memory_type` is the one of the
-// staging buffer.
-absl::Status Upload(DeviceImpl& device, uint32_t memory_type,
+// Upload and Fill, nothing reads them either. Regions are disjoint. `staging_use` is the memory of
+// the staging buffer.
+absl::Status Upload(DeviceImpl& device, MemoryUse staging_use,
                     absl::Span<const UploadRegion> regions);
 absl::Status Fill(DeviceImpl& device, absl::Span<const FillRegion> regions);
-absl::Status Download(DeviceImpl& device, uint32_t memory_type,
+absl::Status Download(DeviceImpl& device, MemoryUse staging_use,
                       absl::Span<const DownloadRegion> regions);
 
 }  // namespace oa::exec

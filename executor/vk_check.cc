@@ -16,7 +16,8 @@ constexpr char kMemoryAdvice[] =
     "free device memory held by other programs, or use a smaller batch";
 constexpr char kDriverAdvice[] = "update the driver, or choose another device";
 
-#define OA_ROW(result, code, advice) {result, #result, absl::StatusCode::code, advice}
+#define OA_ROW(result, code, advice) \
+  { result, #result, absl::StatusCode::code, advice }
 constexpr ResultRow kRows[] = {
     OA_ROW(VK_NOT_READY, kInternal, ""),
     OA_ROW(VK_TIMEOUT, kInternal, ""),

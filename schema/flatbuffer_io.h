@@ -4,6 +4,7 @@
 #define OA_SCHEMA_FLATBUFFER_IO_H_
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,12 @@ class FieldReader {
   std::vector<T> Numbers(const flatbuffers::Vector<T>* numbers) {
     if (numbers == nullptr || !Charge(uint64_t{numbers->size()} * sizeof(T))) return {};
     std::vector<T> result(numbers->size());
-    for (flatbuffers::uoffset_t i = 0; i < numbers->size(); ++i) result[i] = numbers->Get(i);
+    // Element by element through memcpy: the verifier does not check that 64-bit elements are
+    // aligned.
+    for (flatbuffers::uoffset_t i = 0; i < numbers->size(); ++i) {
+      std::memcpy(&result[i], numbers->Data() + uint64_t{i} * sizeof(T), sizeof(T));
+      result[i] = flatbuffers::EndianScalar(result[i]);
+    }
     return result;
   }
 
