@@ -106,15 +106,17 @@ absl::StatusOr<uint32_t> SelectDevice(absl::Span<const DeviceInfo> devices,
     return absl::FailedPreconditionError(
         absl::StrCat("no device can be used; ", ListDevices(devices)));
   }
-  // A number that is no index may still be part of a name ("4090").
+  if (!std::all_of(request.begin(), request.end(), absl::ascii_isdigit)) {
+    return SelectByName(devices, request);
+  }
   uint32_t index = 0;
-  if (std::all_of(request.begin(), request.end(), absl::ascii_isdigit) &&
-      absl::SimpleAtoi(request, &index)) {
+  if (absl::SimpleAtoi(request, &index)) {
     for (const DeviceInfo& device : devices) {
       if (device.index == index) return CheckSuitable(device, devices);
     }
   }
-  return SelectByName(devices, request);
+  return absl::NotFoundError(
+      absl::StrCat("there is no device ", request, "; ", ListDevices(devices)));
 }
 
 }  // namespace oa::exec

@@ -12,21 +12,22 @@ namespace {
 
 constexpr uint64_t kVectorBytes = 16;
 
-// Which buffer the stray write most likely started from.
+// The buffer that ends closest in front of the offset: where the stray write most likely started.
 std::string Neighbour(const Plan& plan, uint32_t arena, uint64_t offset) {
   const PlanBuffer* before = nullptr;
   const PlanBuffer* after = nullptr;
+  const auto end = [](const PlanBuffer& buffer) { return buffer.offset + buffer.size_bytes; };
   for (const PlanBuffer& buffer : plan.buffers) {
     if (buffer.arena != arena || buffer.size_bytes == 0) continue;
-    if (buffer.offset <= offset) {
-      if (before == nullptr || buffer.offset > before->offset) before = &buffer;
+    if (end(buffer) <= offset) {
+      if (before == nullptr || end(buffer) > end(*before)) before = &buffer;
     } else if (after == nullptr || buffer.offset < after->offset) {
       after = &buffer;
     }
   }
   if (before != nullptr) {
-    return absl::StrFormat("%u bytes behind the end of \"%s\"",
-                           offset - (before->offset + before->size_bytes), before->name);
+    return absl::StrFormat("%u bytes behind the end of \"%s\"", offset - end(*before),
+                           before->name);
   }
   if (after != nullptr) {
     return absl::StrFormat("%u bytes in front of \"%s\"", after->offset - offset, after->name);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -20,6 +21,7 @@
 namespace oa::ir {
 
 struct OpDef;
+struct ResultType;
 
 using ValueId = int32_t;
 using NodeId = int32_t;
@@ -120,7 +122,13 @@ class Graph {
   std::string NodeText(NodeId id) const;
 
  private:
-  friend class GraphLoader;  // ir/graph_io.cc: rebuilds a graph through the same checks
+  friend class GraphLoader;  // ir/graph_load.cc: rebuilds a graph through the same checks
+
+  absl::Status CheckName(absl::string_view name) const;
+  absl::StatusOr<Storage*> InitialisedStorage(ValueId value);
+  // Appends a validated call.
+  std::vector<ValueId> Append(Node node, absl::Span<const ResultType> results,
+                              const std::vector<bool>& wanted);
 
   std::string name_;
   std::vector<Storage> storages_;
@@ -129,6 +137,7 @@ class Graph {
   std::vector<NamedValue> inputs_;
   std::vector<NamedValue> outputs_;
   std::vector<TestVector> test_vectors_;
+  absl::flat_hash_set<std::string> storage_names_;  // of the named storages
 };
 
 // An order of all nodes in which producers precede consumers and readers of an old version

@@ -4,6 +4,7 @@
 #ifndef OA_IR_OP_H_
 #define OA_IR_OP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -60,6 +61,10 @@ struct OpDef {
   absl::Status (*adjoint)(AdjointContext&) = nullptr;
   // Emits dispatches; null only for pure views.
   absl::Status (*lower)(LowerContext&) = nullptr;
+
+  // What the row says about operand or result `i` of a call; the last one covers all further ones.
+  const OperandDef& operand(size_t i) const { return operands[std::min(i, operands.size() - 1)]; }
+  const ResultDef& result(size_t i) const { return results[std::min(i, results.size() - 1)]; }
 };
 
 // All rows, sorted by name. Built once, immutable.
@@ -68,7 +73,8 @@ const std::vector<OpDef>& OpTable();
 // Null when there is no such operator.
 const OpDef* FindOp(absl::string_view name);
 
-// Operators whose name is closest to `name`, for error messages.
+// Operators whose name is closest to `name`, as the end of an error message:
+// "; the closest names are 'relu', 'elu', 'gelu'".
 std::string NearestOps(absl::string_view name);
 
 // Declared result of a node.
@@ -127,7 +133,12 @@ class InferContext {
   std::vector<ResultType> results_;
 };
 
-// Full validation of a call: table checks, then the row's infer. Pure.
+// Why a value of this shape cannot be an operand or result ("has rank 9, the limit is 8"); "" when
+// it can. Rank 1 to 8, extents and element count at most 2^32-1.
+std::string ShapeProblem(absl::Span<const uint64_t> shape);
+
+// Full validation of a call: number and presence of the operands, attributes, dtypes and shapes,
+// then the row's infer. InvalidArgument names the operator and the violated rule. Pure.
 // `operands` holds null for absent optional operands.
 absl::StatusOr<std::vector<ResultType>> InferResults(
     const OpDef& op, std::vector<const InferContext::Operand*> operands,

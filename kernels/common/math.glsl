@@ -3,6 +3,7 @@
 // The shading language allows sin/cos an absolute error of 2^-11, exp 3 + 2|x| ulp, and a tanh that
 // overflows; drivers make use of it. These are polynomials (Cephes, S. Moshier, single precision)
 // in IEEE additions and products, so that 2e-6 + 2e-6 |y| holds everywhere. NaN arguments give NaN.
+// `precise` marks steps that a compiler may not reassociate: their point is the rounding error.
 // Results and arguments below 2^-126 may count as zero.
 #ifndef OA_COMMON_MATH_GLSL_
 #define OA_COMMON_MATH_GLSL_
@@ -17,7 +18,7 @@ float oa_nan() { return uintBitsToFloat(0x7fc00000u); }
 // e^x, 1.5 ulp; inf above 88.73, 0 below -87.
 float oa_exp(float x) {
   float n = roundEven(clamp(x, -87.0, 88.8) * 1.44269504);
-  float r = fma(n, -kOaLn2High, x);
+  precise float r = fma(n, -kOaLn2High, x);
   r = fma(n, -kOaLn2Low, r);
   float p = 1.9875691500e-4;
   p = fma(p, r, 1.3981999507e-3);
@@ -57,8 +58,8 @@ void oa_log_split(float x, out float e, out float f) {
 float oa_log(float x) {
   float e, f;
   oa_log_split(x, e, f);
-  float tail = fma(e, kOaLn2Low, oa_log_tail(f));
-  float y = fma(e, kOaLn2High, f + tail);
+  precise float tail = fma(e, kOaLn2Low, oa_log_tail(f));
+  precise float y = fma(e, kOaLn2High, f + tail);
   if (x == 0.0) y = -oa_infinity();
   if (x < 0.0) y = oa_nan();
   return abs(x) < oa_infinity() ? y : x + x;
@@ -101,7 +102,7 @@ float oa_tanh(float x) {
 // error of r grows to 1e-6 there; far outside r is kept bounded and means nothing.
 float oa_reduce_angle(float x, out int quadrant) {
   float n = roundEven(x * 0.636619772);
-  float r = fma(n, -1.5703125, x);
+  precise float r = fma(n, -1.5703125, x);
   r = fma(n, -4.8375129699707031e-4, r);
   r = fma(n, -7.5497899548918821e-8, r);
   quadrant = int(n);

@@ -16,14 +16,6 @@ using reference::ReferenceOp;
 using reference::Sample;
 using reference::Tensor;
 
-const ir::OperandDef& OperandOf(const ir::OpDef& row, size_t i) {
-  return row.operands[std::min(i, row.operands.size() - 1)];  // the last may be variadic
-}
-
-const ir::ResultDef& ResultOf(const ir::OpDef& row, size_t i) {
-  return row.results[std::min(i, row.results.size() - 1)];
-}
-
 template <class T>
 T Must(absl::StatusOr<T> value) {
   REQUIRE_MESSAGE(value.ok(), value.status().ToString());
@@ -72,7 +64,7 @@ std::vector<Tensor> LossWeights(const ir::OpDef& row, const std::vector<Tensor>&
                                 size_t index) {
   std::vector<Tensor> weights;
   for (size_t r = 0; r < results.size(); ++r) {
-    const bool used = ResultOf(row, r).differentiable && results[r].dtype == DType::F32;
+    const bool used = row.result(r).differentiable && results[r].dtype == DType::F32;
     weights.push_back(used ? Fill(reference::Uniform(results[r].shape, -1, 1), 7000 + index * 8 + r)
                            : Tensor());
   }
@@ -111,7 +103,7 @@ void AddAdjointSample(const ReferenceOp& op, const ir::OpDef& row, size_t index,
   std::vector<size_t> wanted;
   std::vector<ir::ValueId> targets;
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] == ir::kAbsent || !OperandOf(row, i).differentiable) continue;
+    if (ids[i] == ir::kAbsent || !row.operand(i).differentiable) continue;
     if (operands[i].dtype != DType::F32) continue;
     wanted.push_back(i);
     targets.push_back(ids[i]);
@@ -147,7 +139,7 @@ std::vector<ir::ValueId> DeclareOperands(const ReferenceOp& op, size_t index,
       ids.push_back(ir::kAbsent);
       continue;
     }
-    const bool mutated = OperandOf(row, i).mutated;
+    const bool mutated = row.operand(i).mutated;
     const std::string name = absl::StrCat("s", index, ".", i);
     ids.push_back(Must(into.graph->AddStorage(mutated ? BufferKind::kState : BufferKind::kInput,
                                               name, operand.dtype, operand.shape)));

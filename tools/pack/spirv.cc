@@ -43,7 +43,7 @@ using Member = std::pair<uint32_t, uint32_t>;  // structure id, member index
 // Everything about a module that is looked up by id.
 struct Module {
   std::array<uint32_t, 3> local_size = {0, 0, 0};
-  bool local_size_by_id = false;
+  std::array<uint32_t, 3> local_size_ids = {0, 0, 0};  // when given as constants
   std::vector<uint32_t> capabilities;
   absl::flat_hash_map<uint32_t, Type> types;
   absl::flat_hash_map<uint32_t, uint32_t> constants;
@@ -116,7 +116,7 @@ void AddInstruction(Module& module, uint32_t opcode, absl::Span<const uint32_t> 
       if (o.size() == 5 && o[1] == kModeLocalSize) module.local_size = {o[2], o[3], o[4]};
       break;
     case kOpExecutionModeId:
-      if (o.size() > 1 && o[1] == kModeLocalSizeId) module.local_size_by_id = true;
+      if (o.size() == 5 && o[1] == kModeLocalSizeId) module.local_size_ids = {o[2], o[3], o[4]};
       break;
     case kOpConstant:
       if (o.size() > 2) module.constants[o[1]] = o[2];
@@ -152,8 +152,10 @@ class InterfaceReader {
     ShaderInterface result;
     result.local_size = module_.local_size;
     result.capabilities = module_.capabilities;
-    if (module_.local_size_by_id || result.local_size[0] == 0) {
-      return Error("its workgroup size is not a constant.");
+    for (size_t axis = 0; axis < 3; ++axis) {
+      const uint32_t id = module_.local_size_ids[axis];
+      if (id != 0) result.local_size[axis] = Lookup(module_.constants, id);
+      if (result.local_size[axis] == 0) return Error("its workgroup size is not a constant.");
     }
     for (const auto& [spec_id, id] : module_.spec_ids) {
       result.constants.push_back({Lookup(module_.names, id), spec_id});
