@@ -69,6 +69,8 @@ struct DeviceOptions {
   // Fault injection for tests: the N-th Vulkan call that can fail (counted from 1) fails with
   // VK_ERROR_OUT_OF_DEVICE_MEMORY; 0: none.
   uint64_t fail_call = 0;
+  // Fault injection: that call fails with VK_ERROR_DEVICE_LOST instead.
+  bool fail_as_lost = false;
 };
 
 // An opened device with one compute queue. Thread-compatible: programs may be created and run

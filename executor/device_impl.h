@@ -50,7 +50,8 @@ class DeviceImpl final : public Device {
   absl::Status Call(const char* call, absl::string_view what,
                     VkResult(VKAPI_PTR* function)(Parameters...), Arguments... arguments) {
     if (++calls_ == options_.fail_call) {
-      return VkStatus(VK_ERROR_OUT_OF_DEVICE_MEMORY, call, what);
+      return VkStatus(options_.fail_as_lost ? VK_ERROR_DEVICE_LOST : VK_ERROR_OUT_OF_DEVICE_MEMORY,
+                      call, what);
     }
     return VkStatus(function(arguments...), call, what);
   }

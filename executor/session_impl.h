@@ -81,9 +81,9 @@ class SessionImpl final : public Session {
   std::vector<DeviceBuffer> arenas_;  // by arena; io arenas are in the frames
   std::vector<Frame> frames_;
   Handle<VkCommandPool> pool_;  // declared last: goes before what its commands refer to
-  size_t next_frame_ = 0;    // the one submitted longest ago, which is used next
-  uint64_t last_value_ = 0;  // of the timeline, signalled or about to be
-  absl::Status failure_;     // set once the device state is unknown
+  size_t next_frame_ = 0;       // the one submitted longest ago, which is used next
+  uint64_t last_value_ = 0;     // of the timeline, signalled or about to be
+  absl::Status failure_;        // set once the device state is unknown
 };
 
 }  // namespace oa::exec

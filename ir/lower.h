@@ -27,7 +27,10 @@ class KernelCall {
   KernelCall& U32(uint64_t value);  // checked: at most 2^32-1
   KernelCall& F32(float value);
   KernelCall& Constant(absl::string_view name, uint32_t value);  // default of the others is 0
-  KernelCall& Grid(uint64_t x, uint64_t y = 1, uint64_t z = 1);
+  // A one-dimensional grid is folded into two axes where it exceeds the limit of one, so only
+  // kernels that stride over their grid (OA_FOR_EACH, OA_FOR_EACH_ROW) may use it.
+  KernelCall& Grid(uint64_t groups);
+  KernelCall& Grid(uint64_t x, uint64_t y, uint64_t z = 1);
   KernelCall& Flops(uint64_t flops);
   // The kernel applies `epilogue` to its main result (see Dispatch::epilogue); its arguments come
   // last in the manifest row and are filled later.
@@ -41,8 +44,16 @@ class KernelCall {
   Dispatch dispatch_;
   std::vector<std::pair<std::string, uint32_t>> constants_;
   std::array<uint64_t, 3> grid_ = {1, 1, 1};
+  bool fold_ = false;
   bool overflow_ = false;
 };
+
+// Workgroups for a kernel whose invocations stride over `items` (OA_FOR_EACH in GLSL): one
+// invocation per item on GPUs, few and fat workgroups on CPU devices. For one-dimensional grids.
+uint64_t StridedGroups(const DeviceProfile& profile, const Kernel& kernel, uint64_t items);
+
+// `groups` workgroups as a grid: folded into y where x alone would exceed the axis limit.
+std::array<uint32_t, 3> FoldGrid(const DeviceProfile& profile, uint64_t groups);
 
 class LowerContext {
  public:
@@ -85,13 +96,15 @@ class LowerContext {
   absl::Status Emit(KernelCall call);
   absl::Status Emit(EwProgram program);
 
-  // Workgroups for a kernel whose invocations stride over `items` (OA_FOR_EACH in GLSL): one
-  // invocation per item on GPUs, few and fat workgroups on CPU devices; never above the axis limit.
+  // See the free function above.
   uint64_t StridedGroups(const Kernel& kernel, uint64_t items) const;
-  // The same for kernels with one workgroup per row (OA_FOR_EACH_ROW).
+  // The same for kernels with one workgroup per row (OA_FOR_EACH_ROW); never above the axis limit.
   uint64_t RowGroups(uint64_t rows) const;
 
  private:
+  BufferSlice SliceOf(ValueId id) const;
+  absl::Status Append(Dispatch dispatch);
+
   const Graph& graph_;
   NodeId node_;
   const KernelPack& pack_;

@@ -45,6 +45,11 @@ struct Dispatch {
   uint32_t stage = 0;             // set by the schedule pass
 };
 
+// True when the two have a byte in common.
+bool Overlap(const BufferSlice& a, const BufferSlice& b);
+// True when the two are the same bytes.
+bool SameBytes(const BufferSlice& a, const BufferSlice& b);
+
 // What a dispatch reads or writes.
 struct Touch {
   BufferSlice slice;
@@ -52,6 +57,7 @@ struct Touch {
 };
 // All byte ranges of the dispatch, symbolic parts included; empty slices are left out.
 std::vector<Touch> Touches(const Dispatch& dispatch);
+// Bytes moved; a slice that appears twice counts once, because the caches serve the second access.
 uint64_t BytesRead(const Dispatch& dispatch);
 uint64_t BytesWritten(const Dispatch& dispatch);
 
@@ -70,7 +76,11 @@ struct Program {
   std::vector<PlanIo> outputs;
 };
 
-// Internal (our bug) naming dispatch and pass: slices in range, arguments match the kernel,
+// Removes transients that no dispatch touches and renumbers the rest.
+void DropUnusedTransients(Program& program);
+
+// Internal (our bug) naming dispatch and pass: slices in range and aligned, arguments match the
+// kernel, elementwise programs well-formed and free of races, only writable buffers written,
 // transients written before read, stages ordered and free of conflicts once scheduled, placements
 // disjoint once placed.
 absl::Status VerifyProgram(const Program& program, absl::string_view after_pass);

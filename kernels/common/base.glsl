@@ -40,6 +40,11 @@ float oa_load_bf16(Bf16In x, uint i) {
   return uintBitsToFloat((i & 1u) != 0u ? word & 0xffff0000u : word << 16);
 }
 
+// OA_WG, a define of each variant, is the number of invocations of a workgroup. gl_WorkGroupSize
+// would be 1 in this file, because the kernel declares its layout only after including it.
+#ifndef OA_WG
+#error "a variant must define OA_WG, the invocations of a workgroup"
+#endif
 #define OA_LOCAL_SIZE(n) layout(local_size_x = n, local_size_y = 1, local_size_z = 1) in
 
 // The push constant is the address of the argument block.
@@ -72,11 +77,11 @@ uint oa_group_count() {
 
 // Linear index of this invocation in the grid, and the number of invocations.
 uint oa_invocation() {
-  return oa_add_saturated(oa_mul_saturated(oa_group(), gl_WorkGroupSize.x),
+  return oa_add_saturated(oa_mul_saturated(oa_group(), OA_WG),
                           gl_LocalInvocationID.x);
 }
 
-uint oa_invocation_count() { return oa_mul_saturated(oa_group_count(), gl_WorkGroupSize.x); }
+uint oa_invocation_count() { return oa_mul_saturated(oa_group_count(), OA_WG); }
 
 // i + stride, or n where that would reach n; i < n. Never wraps.
 uint oa_advance(uint i, uint stride, uint n) { return n - i > stride ? i + stride : n; }
@@ -95,7 +100,7 @@ uint oa_advance(uint i, uint stride, uint n) { return n - i > stride ? i + strid
 // Safe near 2^32 like the loops above.
 #define OA_FOR_EACH_COLUMN(c, columns)                             \
   for (uint c = gl_LocalInvocationID.x; c < (columns);             \
-       c = oa_advance(c, gl_WorkGroupSize.x, (columns)))
+       c = oa_advance(c, OA_WG, (columns)))
 
 // Makes shared memory written by the workgroup visible to all of it. CPU variants are one subgroup
 // that runs in lock step; there a barrier would be the most expensive thing a kernel does.

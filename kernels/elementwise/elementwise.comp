@@ -85,20 +85,11 @@ OA_VALUE registers[8 + OA_SLOTS];
 OaPeriod periods[8];
 float scalars[OA_SLOTS];
 
-OA_VALUE apply(uint op, OA_VALUE a, OA_VALUE b, float s) {
-#if OA_VEC == 4
-  return vec4(oa_apply(op, a.x, b.x, s), oa_apply(op, a.y, b.y, s), oa_apply(op, a.z, b.z, s),
-              oa_apply(op, a.w, b.w, s));
-#else
-  return oa_apply(op, a, b, s);
-#endif
-}
-
 void run_slot(uint k, uint code) {
   uint op = code & 0xffu;
   uint a = (code >> 8) & 0xffu;
   uint b = (code >> 16) & 0xffu;
-  registers[8 + k] = apply(op, registers[a], registers[b], scalars[k]);
+  registers[8 + k] = oa_apply(op, registers[a], registers[b], scalars[k]);
 }
 
 #ifdef OA_STRIDED

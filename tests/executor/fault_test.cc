@@ -105,6 +105,36 @@ TEST_CASE("a replay that failed half way ends the session, one that never began 
   }
 }
 
+// The calls that Start makes for ChainPlan.
+uint64_t CallsOfStart(bool serialize) {
+  const std::unique_ptr<Device> device = OpenDevice({.serialize = serialize});
+  if (device == nullptr) return 0;
+  const Running running = Start(*device, ChainPlan());
+  return device->vulkan_calls();
+}
+
+TEST_CASE("a lost device names what was submitted and ends the session") {
+  const std::vector<uint8_t> x = ToBytes(Ramp(kChainElements));
+  for (bool serialize : {false, true}) {
+    const uint64_t before = CallsOfStart(serialize);
+    if (before == 0) return;
+    // The wait that follows the first submit.
+    const std::unique_ptr<Device> device =
+        OpenDevice({.serialize = serialize, .fail_call = before + 2, .fail_as_lost = true});
+    Running running = Start(*device, ChainPlan());
+    const absl::Status lost = running.session->Run({{"x", x}}).status();
+    CHECK(absl::IsUnavailable(lost));
+    const std::string message(lost.message());
+    CAPTURE(message);
+    CHECK(absl::StrContains(message, "VK_ERROR_DEVICE_LOST"));
+    CHECK(absl::StrContains(message, "dispatch 0 (affine, kernel affine)"));
+    CHECK(absl::StrContains(message, "dispatch 3 (affine, kernel affine)") == !serialize);
+    CHECK(absl::StrContains(message, "--serialize") == !serialize);
+    CHECK(absl::IsFailedPrecondition(running.session->Run({{"x", x}}).status()));
+    CHECK(absl::IsFailedPrecondition(running.session->Reset()));
+  }
+}
+
 TEST_CASE("a wait that failed can be repeated") {
   const std::vector<uint8_t> x = ToBytes(Ramp(kChainElements));
   uint64_t before = 0;

@@ -17,8 +17,8 @@ absl::Status Missing(const Plan& plan, const std::vector<const PlanIo*>& missing
                     TypeText(io->dtype, io->shape));
   }
   return UsageError("'", Printable(plan.name), "' needs ",
-                    missing.size() == 1 ? "the input " : "the inputs ", list, "; give each as --input ",
-                    Printable(missing[0]->name), "=@file.npy.");
+                    missing.size() == 1 ? "the input " : "the inputs ", list,
+                    "; give each as --input ", Printable(missing[0]->name), "=@file.npy.");
 }
 
 }  // namespace

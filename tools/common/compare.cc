@@ -21,8 +21,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 absl::StatusOr<double> ParseBound(absl::string_view text, absl::string_view flag) {
   double value = 0;
   if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0) return value;
-  return UsageError(flag, " takes a number that is not negative, or a list like f32=1e-4,bf16=1e-2;"
-                    " '", text, "' is neither.");
+  return UsageError(flag,
+                    " takes a number that is not negative, or a list like f32=1e-4,bf16=1e-2;"
+                    " '",
+                    text, "' is neither.");
 }
 
 absl::StatusOr<std::map<DType, double>> ParseBounds(absl::string_view text,
@@ -82,7 +84,8 @@ absl::StatusOr<Comparison> Compare(DType dtype, absl::Span<const uint8_t> got,
     const double wanted = ElementAt(dtype, expected, i);
     const double error = AbsoluteError(value, wanted);
     result.max_abs = std::max(result.max_abs, error);
-    if (wanted != 0 && error > 0) result.max_rel = std::max(result.max_rel, error / std::abs(wanted));
+    if (wanted != 0 && error > 0)
+      result.max_rel = std::max(result.max_rel, error / std::abs(wanted));
     const bool same_bits =
         std::memcmp(got.data() + i * width, expected.data() + i * width, width) == 0;
     // An infinite expected value would make the bound infinite and hide any error.

@@ -19,7 +19,7 @@ namespace oa::tools {
 
 // What the header says.
 struct NpyHeader {
-  char kind = 'f';          // 'f', 'i', 'u' or 'b'
+  char kind = 'f';  // 'f', 'i', 'u' or 'b'
   uint32_t item_bytes = 4;
   Shape shape;
   uint64_t data_offset = 0;  // of the first element in the file

@@ -33,8 +33,10 @@ bool FitsFloat(Integer value) {
 template <class From>
 bool ConvertOne(From from, float& to) {
   to = static_cast<float>(from);
-  if constexpr (std::is_floating_point_v<From>) return std::isfinite(to) || !std::isfinite(from);
-  else return FitsFloat(from);
+  if constexpr (std::is_floating_point_v<From>)
+    return std::isfinite(to) || !std::isfinite(from);
+  else
+    return FitsFloat(from);
 }
 
 template <class From>
@@ -59,8 +61,8 @@ absl::StatusOr<Blob> ConvertAll(const NpyArray& array, DType wanted) {
     To to;
     std::memcpy(&from, source + i * sizeof(From), sizeof(From));
     if (!ConvertOne(from, to)) {
-      return UsageError("element ", i, " of '", array.name, "' is ", +from,
-                        ", which does not fit ", DTypeName(wanted), ".");
+      return UsageError("element ", i, " of '", array.name, "' is ", +from, ", which does not fit ",
+                        DTypeName(wanted), ".");
     }
     std::memcpy(bytes.data() + i * sizeof(To), &to, sizeof(To));
   }

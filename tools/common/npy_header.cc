@@ -187,10 +187,9 @@ absl::Status ReadShape(const Fields& fields, const std::string& name, uint64_t a
   if (!bytes) return Damaged(name, "declares more elements than 64 bits can count.");
   header.data_bytes = *bytes;
   if (available == *bytes) return absl::OkStatus();
-  return Damaged(
-      name, absl::StrCat("should have ", *bytes, " bytes of elements for shape ",
-                         ShapeText(header.shape), " but has ", available, "; it ",
-                         available < *bytes ? "is truncated." : "has trailing bytes."));
+  return Damaged(name, absl::StrCat("should have ", *bytes, " bytes of elements for shape ",
+                                    ShapeText(header.shape), " but has ", available, "; it ",
+                                    available < *bytes ? "is truncated." : "has trailing bytes."));
 }
 
 }  // namespace

@@ -133,7 +133,8 @@ absl::Status ReadMetadata(const std::string& file, const Json& json, Safetensors
 
 absl::StatusOr<uint64_t> HeaderLength(const std::string& file, absl::Span<const uint8_t> bytes) {
   if (bytes.size() < kLengthBytes) {
-    return Damaged(file, absl::StrCat("has ", bytes.size(), " bytes; it is not a safetensors file "
+    return Damaged(file, absl::StrCat("has ", bytes.size(),
+                                      " bytes; it is not a safetensors file "
                                       "or it is truncated."));
   }
   uint64_t length = 0;

@@ -115,8 +115,8 @@ absl::StatusOr<Blob> LoadFile(const TensorArg& arg, DType dtype, const Shape& sh
   const Shape& got = array.header.shape;
   const bool scalar = got.empty() && shape.size() == 1 && shape[0] == 1;  // NumPy's rank 0
   if (got != shape && !scalar) {
-    const std::string text = absl::StrCat(NpyTypeName(array.header), ShapeText(got), " from '",
-                                          arg.file.path, "'");
+    const std::string text =
+        absl::StrCat(NpyTypeName(array.header), ShapeText(got), " from '", arg.file.path, "'");
     return WrongType(arg, text, TypeText(dtype, shape));
   }
   return ConvertElements(array, dtype);

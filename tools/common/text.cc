@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -83,7 +84,8 @@ std::string Printable(absl::string_view text) {
 }
 
 std::string Counted(uint64_t count, absl::string_view noun) {
-  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+  const bool sibilant = absl::EndsWith(noun, "s") || absl::EndsWith(noun, "ch");
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : sibilant ? "es" : "s");
 }
 
 }  // namespace oa::tools

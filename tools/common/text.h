@@ -29,7 +29,7 @@ std::string Shorten(absl::string_view text, size_t width);
 // Names come from files: control characters are escaped so that they cannot steer a terminal.
 std::string Printable(absl::string_view text);
 
-// "1 row", "2 rows".
+// "1 row", "2 rows", "3 dispatches".
 std::string Counted(uint64_t count, absl::string_view noun);
 
 }  // namespace oa::tools

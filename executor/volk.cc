@@ -1,0 +1,3 @@
+// The one translation unit that holds volk's entry points.
+#define VOLK_IMPLEMENTATION
+#include "volk.h"
