@@ -14,14 +14,22 @@ namespace {
 
 const char* KindName(AttributeKind kind) {
   switch (kind) {
-    case AttributeKind::kI64: return "i64";
-    case AttributeKind::kU64: return "u64";
-    case AttributeKind::kU32: return "u32";
-    case AttributeKind::kF32: return "f32";
-    case AttributeKind::kBool: return "bool";
-    case AttributeKind::kToken: return "token";
-    case AttributeKind::kI64List: return "list of i64";
-    case AttributeKind::kOptionalI64: return "optional i64";
+    case AttributeKind::kI64:
+      return "i64";
+    case AttributeKind::kU64:
+      return "u64";
+    case AttributeKind::kU32:
+      return "u32";
+    case AttributeKind::kF32:
+      return "f32";
+    case AttributeKind::kBool:
+      return "bool";
+    case AttributeKind::kToken:
+      return "token";
+    case AttributeKind::kI64List:
+      return "list of i64";
+    case AttributeKind::kOptionalI64:
+      return "optional i64";
   }
   return "unknown kind";
 }
@@ -36,13 +44,20 @@ Attribute Integer(absl::string_view name, AttributeKind kind, int64_t value) {
 
 std::string ValueText(const Attribute& a) {
   switch (a.kind) {
-    case AttributeKind::kU64: return absl::StrCat(static_cast<uint64_t>(a.integer));
-    case AttributeKind::kF32: return absl::StrCat(a.real);
-    case AttributeKind::kBool: return a.integer != 0 ? "true" : "false";
-    case AttributeKind::kToken: return a.token;
-    case AttributeKind::kI64List: return absl::StrCat("[", absl::StrJoin(a.integers, ", "), "]");
-    case AttributeKind::kOptionalI64: return a.present ? absl::StrCat(a.integer) : "none";
-    default: return absl::StrCat(a.integer);
+    case AttributeKind::kU64:
+      return absl::StrCat(static_cast<uint64_t>(a.integer));
+    case AttributeKind::kF32:
+      return absl::StrCat(a.real);
+    case AttributeKind::kBool:
+      return a.integer != 0 ? "true" : "false";
+    case AttributeKind::kToken:
+      return a.token;
+    case AttributeKind::kI64List:
+      return absl::StrCat("[", absl::StrJoin(a.integers, ", "), "]");
+    case AttributeKind::kOptionalI64:
+      return a.present ? absl::StrCat(a.integer) : "none";
+    default:
+      return absl::StrCat(a.integer);
   }
 }
 
@@ -59,8 +74,9 @@ absl::Status CheckOne(absl::string_view op, const AttributeDef& def, const Attri
                     absl::StrCat("must be ", KindName(def.kind), ", got ", KindName(given.kind)));
   }
   if (def.kind == AttributeKind::kToken && !absl::c_linear_search(def.tokens, given.token)) {
-    return Mismatch(op, def.name, absl::StrCat("is '", given.token, "', must be one of ",
-                                               absl::StrJoin(def.tokens, ", ")));
+    return Mismatch(
+        op, def.name,
+        absl::StrCat("is '", given.token, "', must be one of ", absl::StrJoin(def.tokens, ", ")));
   }
   // The setters cannot break these two; a file can.
   if (def.kind == AttributeKind::kU32 && (given.integer < 0 || given.integer > UINT32_MAX)) {
@@ -75,13 +91,16 @@ absl::Status CheckOne(absl::string_view op, const AttributeDef& def, const Attri
 void HashOne(const AttributeDef& def, const Attribute& a, Fnv1a64& hash) {
   switch (a.kind) {
     case AttributeKind::kI64:
-    case AttributeKind::kU64: return hash.Word64(static_cast<uint64_t>(a.integer));
+    case AttributeKind::kU64:
+      return hash.Word64(static_cast<uint64_t>(a.integer));
     case AttributeKind::kU32:
-    case AttributeKind::kBool: return hash.Word(static_cast<uint32_t>(a.integer));
-    case AttributeKind::kF32: return hash.Float(a.real);
+    case AttributeKind::kBool:
+      return hash.Word(static_cast<uint32_t>(a.integer));
+    case AttributeKind::kF32:
+      return hash.Float(a.real);
     case AttributeKind::kToken:
-      return hash.Word(static_cast<uint32_t>(absl::c_find(def.tokens, a.token) -
-                                             def.tokens.begin()));
+      return hash.Word(
+          static_cast<uint32_t>(absl::c_find(def.tokens, a.token) - def.tokens.begin()));
     case AttributeKind::kI64List:
       hash.Word(static_cast<uint32_t>(a.integers.size()));
       for (int64_t element : a.integers) hash.Word64(static_cast<uint64_t>(element));

@@ -50,9 +50,9 @@ class Differentiator {
     const Value& root = graph_.value(root_);
     OA_ASSIGN_OR_RETURN(const uint64_t count, ElementCount(root.shape));
     if (count == 1 && root.dtype == DType::F32) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("backward: the root ", ValueText(graph_, root_), " is ",
-                     TypeText(root.dtype, root.shape), ", must be f32 with one element"));
+    return absl::InvalidArgumentError(absl::StrCat("backward: the root ", ValueText(graph_, root_),
+                                                   " is ", TypeText(root.dtype, root.shape),
+                                                   ", must be f32 with one element"));
   }
 
   bool IsFloating(ValueId id) const {

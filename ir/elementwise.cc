@@ -86,11 +86,16 @@ const OpcodeRow& Row(uint8_t op) {
 
 uint8_t EwType(DType dtype) {
   switch (dtype) {
-    case DType::F32: return OA_EW_TYPE_F32;
-    case DType::I32: return OA_EW_TYPE_I32;
-    case DType::U32: return OA_EW_TYPE_U32;
-    case DType::U8: return OA_EW_TYPE_U8;
-    case DType::BF16: return OA_EW_TYPE_BF16;
+    case DType::F32:
+      return OA_EW_TYPE_F32;
+    case DType::I32:
+      return OA_EW_TYPE_I32;
+    case DType::U32:
+      return OA_EW_TYPE_U32;
+    case DType::U8:
+      return OA_EW_TYPE_U8;
+    case DType::BF16:
+      return OA_EW_TYPE_BF16;
   }
   return OA_EW_TYPE_F32;
 }

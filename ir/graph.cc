@@ -85,9 +85,8 @@ absl::StatusOr<Storage*> Graph::InitialisedStorage(ValueId value) {
 absl::Status Graph::SetInitialData(ValueId value, Blob data, absl::string_view initialiser) {
   OA_ASSIGN_OR_RETURN(Storage * storage, InitialisedStorage(value));
   if (data.size() != storage->size_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("'", storage->name, "' takes ",
-                                                   storage->size_bytes, " bytes of data, got ",
-                                                   data.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", storage->name, "' takes ", storage->size_bytes, " bytes of data, got ", data.size()));
   }
   storage->init = InitKind::kData;
   storage->fill_bits = 0;
@@ -123,13 +122,11 @@ absl::StatusOr<std::vector<ValueId>> Graph::Record(absl::string_view op,
   OA_RETURN_IF_ERROR(CheckMutations(*this, node));
   OA_RETURN_IF_ERROR(CheckWanted(*node.op, results, options.wanted));
   if (values_.size() + results.size() > kMaxTableSize) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(op, ": the graph has ", values_.size(), " values, the limit is ",
-                     kMaxTableSize));
+    return absl::ResourceExhaustedError(absl::StrCat(op, ": the graph has ", values_.size(),
+                                                     " values, the limit is ", kMaxTableSize));
   }
-  const bool reads_old = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-    return id != kAbsent && !IsLatest(id);
-  });
+  const bool reads_old = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                     [&](ValueId id) { return id != kAbsent && !IsLatest(id); });
   if (!reads_old) return Append(std::move(node), results, options.wanted);
   // Legal if the read can be ordered before the overwrite.
   const Mark before = mark();
@@ -188,7 +185,8 @@ absl::Status Graph::AddOutput(absl::string_view name, ValueId value) {
 }
 
 Graph::Mark Graph::mark() const {
-  Mark mark = {storages_.size(), values_.size(), nodes_.size(), inputs_.size(), outputs_.size(), {}};
+  Mark mark = {storages_.size(), values_.size(),  nodes_.size(),
+               inputs_.size(),   outputs_.size(), {}};
   mark.versions.reserve(storages_.size());
   for (const Storage& storage : storages_) mark.versions.push_back(storage.version);
   return mark;

@@ -63,8 +63,8 @@ absl::Status GraphLoader::CheckStorages() {
     if (!s.name.empty() && !graph_.storage_names_.insert(s.name).second) {
       return Bad("storages", i, "has the name '", s.name, "' of an earlier storage");
     }
-    const bool initialised = s.init == InitKind::kData || s.fill_bits != 0 ||
-                             !s.initialiser.empty() || !s.data.empty();
+    const bool initialised =
+        s.init == InitKind::kData || s.fill_bits != 0 || !s.initialiser.empty() || !s.data.empty();
     if (initialised && !IsPersistent(s.kind)) {
       return Bad("storages", i, "is ", BufferKindName(s.kind), " and has initial content");
     }
@@ -195,10 +195,10 @@ absl::StatusOr<Node> GraphLoader::MakeNode(size_t index) const {
                                                                "'", NearestOps(table.op))));
   }
   if (table.op_version != node.op->version) {
-    return Rule(index, absl::InvalidArgumentError(absl::StrCat(
-                           "operator ", table.op, " has version ", table.op_version,
-                           ", this program knows version ", node.op->version,
-                           "; record the graph again")));
+    return Rule(
+        index, absl::InvalidArgumentError(absl::StrCat(
+                   "operator ", table.op, " has version ", table.op_version,
+                   ", this program knows version ", node.op->version, "; record the graph again")));
   }
   node.inputs = table.inputs;
   node.outputs = table.outputs;
@@ -288,8 +288,8 @@ absl::Status GraphLoader::CheckOutputs() const {
       return Bad("outputs", i, "has the name '", output.name, "' of an earlier output");
     }
     if (output.value < 0 || static_cast<size_t>(output.value) >= graph_.values_.size()) {
-      return Bad("outputs", i, "'", output.name, "' is value ",
-                 static_cast<uint32_t>(output.value), " of ", graph_.values_.size());
+      return Bad("outputs", i, "'", output.name, "' is value ", static_cast<uint32_t>(output.value),
+                 " of ", graph_.values_.size());
     }
   }
   return absl::OkStatus();
@@ -302,9 +302,8 @@ absl::Status GraphLoader::CheckWhole() const {
   }
   const uint64_t identity = GraphIdentity(graph_);
   if (identity == graph_identity_) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("'", file_, "': graph_identity is ",
-                                          Hex(graph_identity_), ", the graph hashes to ",
-                                          Hex(identity), "."));
+  return absl::DataLossError(absl::StrCat("'", file_, "': graph_identity is ", Hex(graph_identity_),
+                                          ", the graph hashes to ", Hex(identity), "."));
 }
 
 absl::Status GraphLoader::CheckTestVectors() const {

@@ -182,9 +182,9 @@ NamedValue ReadNamed(FieldReader& reader, const fbs::NamedValue& table) {
 }  // namespace
 
 GraphTables TablesOf(const Graph& graph) {
-  GraphTables tables = {graph.name(),      kProducer, GraphIdentity(graph), graph.storages(),
-                        graph.values(),    {},        graph.inputs(),       graph.outputs(),
-                        graph.test_vectors()};
+  GraphTables tables = {graph.name(),     kProducer,       GraphIdentity(graph),
+                        graph.storages(), graph.values(),  {},
+                        graph.inputs(),   graph.outputs(), graph.test_vectors()};
   for (const Node& node : graph.nodes()) tables.nodes.push_back(TableOf(node));
   return tables;
 }

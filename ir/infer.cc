@@ -41,8 +41,8 @@ absl::Status CheckCount(const OpDef& op, size_t given) {
   const size_t rows = op.operands.size();
   const bool variadic = rows > 0 && op.operands.back().variadic;
   if (variadic ? given >= rows : given == rows) return absl::OkStatus();
-  return Reject(op, "takes ", variadic ? "at least " : "", rows, rows == 1 ? " operand" : " operands",
-                ", got ", given);
+  return Reject(op, "takes ", variadic ? "at least " : "", rows,
+                rows == 1 ? " operand" : " operands", ", got ", given);
 }
 
 absl::Status CheckOperand(const OpDef& op, size_t i, const Operand* operand) {

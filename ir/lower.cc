@@ -187,7 +187,7 @@ BufferSlice LowerContext::Scratch(absl::string_view name, DType dtype, const Sha
   buffer.shape = shape;
   buffer.size_bytes = SizeOf(dtype);
   for (uint64_t extent : shape) {
-    // A product that does not fit is above every allocation limit: the place pass refuses it.
+    // A product that does not fit is more than kernels can address: the lower pass refuses it.
     buffer.size_bytes = CheckedMul(buffer.size_bytes, extent).value_or(UINT64_MAX);
   }
   BufferSlice slice;

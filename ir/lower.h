@@ -48,13 +48,6 @@ class KernelCall {
   bool overflow_ = false;
 };
 
-// Workgroups for a kernel whose invocations stride over `items` (OA_FOR_EACH in GLSL): one
-// invocation per item on GPUs, few and fat workgroups on CPU devices. For one-dimensional grids.
-uint64_t StridedGroups(const DeviceProfile& profile, const Kernel& kernel, uint64_t items);
-
-// `groups` workgroups as a grid: folded into y where x alone would exceed the axis limit.
-std::array<uint32_t, 3> FoldGrid(const DeviceProfile& profile, uint64_t groups);
-
 class LowerContext {
  public:
   LowerContext(const Graph& graph, NodeId node, const KernelPack& pack,
@@ -96,7 +89,7 @@ class LowerContext {
   absl::Status Emit(KernelCall call);
   absl::Status Emit(EwProgram program);
 
-  // See the free function above.
+  // Workgroups for a kernel whose invocations stride over `items` (ir/grid.h).
   uint64_t StridedGroups(const Kernel& kernel, uint64_t items) const;
   // The same for kernels with one workgroup per row (OA_FOR_EACH_ROW); never above the axis limit.
   uint64_t RowGroups(uint64_t rows) const;

@@ -14,8 +14,7 @@ std::string NearestOps(absl::string_view name) {
   return ClosestNames(name, std::move(names));
 }
 
-absl::StatusOr<ValueId> AdjointContext::Emit(absl::string_view op,
-                                             absl::Span<const ValueId> inputs,
+absl::StatusOr<ValueId> AdjointContext::Emit(absl::string_view op, absl::Span<const ValueId> inputs,
                                              const Attributes& attributes) {
   // An adjoint node carries the label of the call it belongs to.
   Graph::RecordOptions options;

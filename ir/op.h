@@ -41,8 +41,8 @@ struct OperandDef {
 
 struct ResultDef {
   std::string name;
-  bool optional = false;        // may be unwanted
-  bool differentiable = true;   // false: detached (indices, statistics)
+  bool optional = false;       // may be unwanted
+  bool differentiable = true;  // false: detached (indices, statistics)
 };
 
 struct OpDef {
@@ -115,7 +115,8 @@ class InferContext {
   absl::Status RequireShape(int i, const Shape& expected) const;
   absl::Status RequireSameShape(int i, int j) const;
   absl::Status RequireEpsilon(absl::string_view attribute = "epsilon") const;
-  // A fresh result; InvalidArgument when an extent or the element count exceeds 2^32-1 or the rank 8.
+  // A fresh result; InvalidArgument when an extent or the element count exceeds 2^32-1 or the
+  // rank 8.
   absl::Status AddResult(DType dtype, const Shape& shape);
   // A result that shares operand `i`'s storage unchanged.
   absl::Status AddView(int i, const Shape& shape);
@@ -150,8 +151,11 @@ class AdjointContext {
  public:
   AdjointContext(Graph& graph, NodeId node, std::vector<ValueId> result_gradients,
                  std::vector<bool> needed)
-      : graph_(graph), node_(node), result_gradients_(std::move(result_gradients)),
-        needed_(std::move(needed)), gradients_(needed_.size(), kAbsent) {}
+      : graph_(graph),
+        node_(node),
+        result_gradients_(std::move(result_gradients)),
+        needed_(std::move(needed)),
+        gradients_(needed_.size(), kAbsent) {}
 
   Graph& graph() { return graph_; }
   // By value: recording moves the node list.

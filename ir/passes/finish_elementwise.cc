@@ -1,175 +1,212 @@
-// The argument blocks are filled by name (kernels/elementwise/kernels.json, the epilogue block in
-// kernels/common/epilogue.glsl), so their order is known in one place only.
-//
-// Kernel registers: inputs sit at 0 .. max_inputs-1, the result of instruction k at max_inputs + k;
-// in the program it is inputs.size() + k.
+// The elementwise kernels and the epilogues of products run the same machine; the second has an "e"
+// in front of every name, other sizes, and a register instead of input 0. Fields are found by name
+// in the kernel's manifest row, so that their order is the row's business alone:
+//   arguments  in<k>, out<k>, count, s<k>, div<k>, mod<k>, len<k>; strided: rank, extents<k>,
+//              strides<k> with input i's axis a at 8 i + a
+//   constants  inputs, outputs, slots, mode<k>, type<k>, code<k> = op | a << 8 | b << 16, oreg<k>
+// The machine's registers: inputs first, then `register_base` + k for instruction k.
 #include "ir/passes/finish_elementwise.h"
 
-#include <algorithm>
 #include <bit>
-#include <map>
-#include <string>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "ir/lower.h"
+#include "ir/grid.h"
+#include "ir/kernel_layout.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
 namespace {
 
-struct Machine {
-  size_t max_inputs;
-  size_t first_input;     // input 0 of an epilogue is the accumulator, not an argument
-  const char* prefix;     // of argument and constant names
+constexpr size_t kMaxAxes = 8;
+
+// "div3" -> "div", 3; "count" -> "count", 0.
+struct FieldName {
+  absl::string_view stem;
+  size_t index = 0;
 };
-constexpr Machine kElementwise = {OA_EW_MAX_INPUTS, 0, ""};
-constexpr Machine kEpilogue = {OA_EPILOGUE_MAX_INPUTS, 1, "e"};
 
-// Values of a program's fields by the names kernels declare.
-class Fields {
+FieldName ParseField(absl::string_view name) {
+  size_t end = name.size();
+  while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') --end;
+  FieldName field = {name.substr(0, end), 0};
+  uint32_t index = 0;
+  if (absl::SimpleAtoi(name.substr(end), &index)) field.index = index;
+  return field;
+}
+
+// Encodes one program for one machine.
+class Encoder {
  public:
-  Fields(const EwProgram& program, const Machine& machine) : program_(program), machine_(machine) {}
+  Encoder(const EwProgram& program, absl::string_view prefix, size_t first_memory_input,
+          uint32_t register_base)
+      : program_(program),
+        prefix_(prefix),
+        first_memory_input_(first_memory_input),
+        register_base_(register_base) {}
 
-  // The argument called `name`, or nullopt when it is not one of this machine's.
-  std::optional<Argument> ArgumentFor(const KernelArgument& declared) const {
-    std::string field;
-    size_t index;
-    if (!Split(declared.name, field, index)) return std::nullopt;
+  // The value of the argument that `row` declares; nullopt for a name the machine does not have.
+  std::optional<Argument> ArgumentFor(const KernelArgument& row) const {
+    if (row.name.compare(0, prefix_.size(), prefix_) != 0) return std::nullopt;
+    const FieldName field = ParseField(absl::string_view(row.name).substr(prefix_.size()));
     Argument argument;
-    argument.kind = declared.kind;
-    argument.access = declared.access;
-    if (field == "in") {
-      if (HasInput(index)) argument.slice = program_.inputs[index].slice;
-    } else if (field == "out") {
-      if (index < program_.outputs.size()) argument.slice = program_.outputs[index].slice;
-    } else if (field == "s") {
-      const bool used = index < program_.code.size();
-      argument.bits = std::bit_cast<uint32_t>(used ? program_.code[index].scalar : 0.0f);
-    } else {
-      const std::optional<uint32_t> word = Word(field, index);
-      if (!word) return std::nullopt;
-      argument.bits = *word;
+    argument.kind = row.kind;
+    argument.access = row.access;
+    if (row.kind == ArgumentKind::kBuffer) {
+      const std::optional<BufferSlice> slice = Slice(field);
+      if (!slice) return std::nullopt;
+      argument.slice = *slice;
+      return argument;
     }
+    const std::optional<uint32_t> bits = Scalar(field);
+    if (!bits) return std::nullopt;
+    argument.bits = *bits;
     return argument;
   }
 
-  std::optional<uint32_t> ConstantFor(const std::string& name) const {
-    std::string field;
-    size_t index;
-    if (!Split(name, field, index)) return std::nullopt;
-    if (field == "inputs") return program_.inputs.size();
-    if (field == "outputs") return program_.outputs.size();
-    if (field == "slots") return program_.code.size();
-    if (field == "mode") return HasInput(index) ? program_.inputs[index].mode : 0;
-    if (field == "type") return HasInput(index) ? program_.inputs[index].type : 0;
-    if (field == "code") return index < program_.code.size() ? Code(program_.code[index]) : 0;
-    if (field == "oreg") {
-      return index < program_.outputs.size() ? Register(program_.outputs[index].reg) : 0;
+  // Sets the constants of the machine and leaves all others.
+  void SetConstants(const Kernel& kernel, std::vector<uint32_t>& values) const {
+    for (size_t i = 0; i < kernel.constants.size(); ++i) {
+      const std::string& name = kernel.constants[i].name;
+      if (name.compare(0, prefix_.size(), prefix_) != 0) continue;
+      const FieldName field = ParseField(absl::string_view(name).substr(prefix_.size()));
+      const std::optional<uint32_t> value = Constant(field);
+      if (value) values[i] = *value;
     }
-    return std::nullopt;
   }
 
  private:
-  // "emod2" with prefix "e" -> "mod", 2; index 0 where the name has no number.
-  bool Split(absl::string_view name, std::string& field, size_t& index) const {
-    const size_t prefix = std::string(machine_.prefix).size();
-    if (name.substr(0, prefix) != machine_.prefix) return false;
-    name.remove_prefix(prefix);
-    const size_t letters = std::min(name.find_first_of("0123456789"), name.size());
-    field = std::string(name.substr(0, letters));
-    index = 0;
-    return letters == name.size() || absl::SimpleAtoi(name.substr(letters), &index);
+  const EwInput* Input(size_t k) const {
+    const bool in_memory = k >= first_memory_input_ && k < program_.inputs.size();
+    return in_memory ? &program_.inputs[k] : nullptr;
   }
 
-  bool HasInput(size_t index) const {
-    return index >= machine_.first_input && index < program_.inputs.size();
-  }
-
-  std::optional<uint32_t> Word(const std::string& field, size_t index) const {
-    const bool used = HasInput(index);
-    if (field == "count") return static_cast<uint32_t>(program_.count);
-    if (field == "div") return used ? program_.inputs[index].div : 1;
-    if (field == "mod") return used ? program_.inputs[index].mod : 1;
-    if (field == "len") return used ? static_cast<uint32_t>(program_.inputs[index].count) : 1;
-    if (field == "rank") return static_cast<uint32_t>(program_.extents.size());
-    if (field == "extents") return index < program_.extents.size() ? program_.extents[index] : 1;
-    if (field == "strides") {
-      const size_t input = index / kMaxRank, axis = index % kMaxRank;
-      if (!HasInput(input) || axis >= program_.inputs[input].strides.size()) return 0;
-      return program_.inputs[input].strides[axis];
+  std::optional<BufferSlice> Slice(const FieldName& field) const {
+    if (field.stem == "in") {
+      return Input(field.index) != nullptr ? Input(field.index)->slice : BufferSlice();
+    }
+    if (field.stem == "out") {
+      const bool used = field.index < program_.outputs.size();
+      return used ? program_.outputs[field.index].slice : BufferSlice();
     }
     return std::nullopt;
   }
 
-  uint32_t Register(uint8_t reg) const {
-    if (reg < program_.inputs.size()) return reg;
-    return static_cast<uint32_t>(machine_.max_inputs + reg - program_.inputs.size());
+  std::optional<uint32_t> Scalar(const FieldName& field) const {
+    const EwInput* input = Input(field.index);
+    if (field.stem == "count") return static_cast<uint32_t>(program_.count);
+    if (field.stem == "s") {
+      const bool used = field.index < program_.code.size();
+      return std::bit_cast<uint32_t>(used ? program_.code[field.index].scalar : 0.0f);
+    }
+    if (field.stem == "div") return input != nullptr ? input->div : 1;
+    if (field.stem == "mod") return input != nullptr ? input->mod : 1;
+    if (field.stem == "len") {
+      return input != nullptr ? static_cast<uint32_t>(input->count) : 1;
+    }
+    if (field.stem == "rank") return static_cast<uint32_t>(program_.extents.size());
+    if (field.stem == "extents") {
+      return field.index < program_.extents.size() ? program_.extents[field.index] : 1;
+    }
+    if (field.stem == "strides") {
+      const EwInput* owner = Input(field.index / kMaxAxes);
+      const size_t axis = field.index % kMaxAxes;
+      return owner != nullptr && axis < owner->strides.size() ? owner->strides[axis] : 0;
+    }
+    return std::nullopt;
   }
 
-  uint32_t Code(const EwInstruction& instruction) const {
-    return instruction.op | Register(instruction.a) << 8 | Register(instruction.b) << 16;
+  std::optional<uint32_t> Constant(const FieldName& field) const {
+    const EwInput* input = Input(field.index);
+    if (field.stem == "inputs") return static_cast<uint32_t>(program_.inputs.size());
+    if (field.stem == "outputs") return static_cast<uint32_t>(program_.outputs.size());
+    if (field.stem == "slots") return static_cast<uint32_t>(program_.code.size());
+    if (field.stem == "mode") return input != nullptr ? input->mode : 0;
+    if (field.stem == "type") return input != nullptr ? input->type : 0;
+    if (field.stem == "code") {
+      return field.index < program_.code.size() ? Code(program_.code[field.index]) : 0;
+    }
+    if (field.stem == "oreg") {
+      const bool used = field.index < program_.outputs.size();
+      return used ? Register(program_.outputs[field.index].reg) : 0;
+    }
+    return std::nullopt;
+  }
+
+  uint32_t Code(const EwInstruction& code) const {
+    const uint32_t b = EwArity(code.op) == 2 ? Register(code.b) : 0;
+    return code.op | Register(code.a) << 8 | b << 16;
+  }
+
+  uint32_t Register(uint8_t reg) const {
+    const auto inputs = static_cast<uint32_t>(program_.inputs.size());
+    return reg < inputs ? reg : register_base_ + (reg - inputs);
   }
 
   const EwProgram& program_;
-  const Machine& machine_;
+  const absl::string_view prefix_;
+  const size_t first_memory_input_;
+  const uint32_t register_base_;
 };
 
-absl::Status Unknown(const Kernel& kernel, const std::string& name) {
-  return absl::InternalError(
-      absl::StrCat("kernel '", kernel.name, "' declares '", name, "', which no program fills"));
-}
-
-// Four elements an invocation: every index must stay a multiple of four or constant.
-bool FitsVec4(const EwProgram& program) {
+// Whether the kernels that work on four elements at a time may run the program; their conditions
+// are in kernels/elementwise/elementwise.comp. Slices start at multiples of 16 bytes anyway.
+bool FitsVectors(const EwProgram& program) {
   if (program.count % 4 != 0 || program.strided()) return false;
-  return std::all_of(program.inputs.begin(), program.inputs.end(), [](const EwInput& input) {
-    return input.mode != OA_EW_PERIODIC || input.div % 4 == 0 ||
-           (input.div == 1 && input.mod % 4 == 0);
-  });
+  for (const EwInput& input : program.inputs) {
+    if (input.mode != OA_EW_PERIODIC || input.div % 4 == 0) continue;
+    if (input.div != 1 || input.mod % 4 != 0) return false;
+  }
+  return true;
 }
 
-std::string BaseName(const EwProgram& program, bool vec4) {
+// Short programs have kernels of their own: their pipelines are created faster.
+std::string KernelBase(const EwProgram& program) {
   if (program.strided()) return "elementwise_strided_f32_s16";
-  return absl::StrCat("elementwise_f32_s", program.code.size() <= 4 ? 4 : 16, vec4 ? "_v4" : "");
+  return absl::StrCat("elementwise_f32_s", program.code.size() <= 4 ? 4 : 16,
+                      FitsVectors(program) ? "_v4" : "");
+}
+
+absl::Status UnknownField(const Kernel& kernel, const KernelArgument& row) {
+  return absl::InternalError(absl::StrCat("kernel '", kernel.name, "' has the argument '",
+                                          row.name, "', which is no field of its machine"));
 }
 
 absl::Status FinishProgram(Dispatch& dispatch, const KernelPack& pack,
                            const DeviceProfile& profile) {
   const EwProgram program = *std::move(dispatch.elementwise);
-  dispatch.elementwise.reset();
-  const bool vec4 = FitsVec4(program);
-  OA_ASSIGN_OR_RETURN(dispatch.kernel, pack.Select(BaseName(program, vec4), profile));
-  const Fields fields(program, kElementwise);
-  for (const KernelArgument& declared : dispatch.kernel->arguments) {
-    const std::optional<Argument> argument = fields.ArgumentFor(declared);
-    if (!argument) return Unknown(*dispatch.kernel, declared.name);
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, pack.Select(KernelBase(program), profile));
+  const Encoder encoder(program, "", 0, OA_EW_MAX_INPUTS);
+  for (const KernelArgument& row : kernel->arguments) {
+    const std::optional<Argument> argument = encoder.ArgumentFor(row);
+    if (!argument) return UnknownField(*kernel, row);
     dispatch.arguments.push_back(*argument);
   }
-  for (const KernelConstant& declared : dispatch.kernel->constants) {
-    const std::optional<uint32_t> value = fields.ConstantFor(declared.name);
-    if (!value) return Unknown(*dispatch.kernel, declared.name);
-    dispatch.constants.push_back(*value);
-  }
-  dispatch.grid = FoldGrid(
-      profile, StridedGroups(profile, *dispatch.kernel, vec4 ? program.count / 4 : program.count));
+  dispatch.constants.assign(kernel->constants.size(), 0);
+  encoder.SetConstants(*kernel, dispatch.constants);
+  const uint64_t items = FitsVectors(program) ? program.count / 4 : program.count;
+  dispatch.grid = FoldGrid(profile, StridedGroupCount(profile, *kernel, items));
+  dispatch.kernel = kernel;
+  dispatch.elementwise.reset();
   return absl::OkStatus();
 }
 
 absl::Status FinishEpilogue(Dispatch& dispatch) {
   const EwProgram program = *std::move(dispatch.epilogue);
-  dispatch.epilogue.reset();
-  const Fields fields(program, kEpilogue);
   const Kernel& kernel = *dispatch.kernel;
-  for (size_t i = dispatch.arguments.size(); i < kernel.arguments.size(); ++i) {
-    const std::optional<Argument> argument = fields.ArgumentFor(kernel.arguments[i]);
-    if (!argument) return Unknown(kernel, kernel.arguments[i].name);
-    dispatch.arguments.push_back(*argument);
+  const Encoder encoder(program, "e", 1, OA_EPILOGUE_MAX_INPUTS);
+  const size_t own = OwnArgumentCount(kernel);
+  std::vector<Argument> block;
+  for (size_t i = own; i < kernel.arguments.size(); ++i) {
+    const std::optional<Argument> argument = encoder.ArgumentFor(kernel.arguments[i]);
+    if (!argument) return UnknownField(kernel, kernel.arguments[i]);
+    block.push_back(*argument);
   }
-  for (size_t i = 0; i < kernel.constants.size(); ++i) {
-    const std::optional<uint32_t> value = fields.ConstantFor(kernel.constants[i].name);
-    if (value) dispatch.constants[i] = *value;  // the others belong to the kernel itself
-  }
+  const auto place = dispatch.arguments.begin() + static_cast<std::ptrdiff_t>(own);
+  dispatch.arguments.insert(place, block.begin(), block.end());
+  encoder.SetConstants(kernel, dispatch.constants);
+  dispatch.epilogue.reset();
   return absl::OkStatus();
 }
 
@@ -178,10 +215,13 @@ absl::Status FinishEpilogue(Dispatch& dispatch) {
 absl::Status FinishElementwise(Program& program, const KernelPack& pack,
                                const DeviceProfile& profile) {
   for (Dispatch& dispatch : program.dispatches) {
+    absl::Status status;
     if (dispatch.elementwise) {
-      OA_RETURN_IF_ERROR(Annotate(FinishProgram(dispatch, pack, profile), dispatch.label));
+      status = FinishProgram(dispatch, pack, profile);
+    } else if (dispatch.epilogue) {
+      status = FinishEpilogue(dispatch);
     }
-    if (dispatch.epilogue) OA_RETURN_IF_ERROR(FinishEpilogue(dispatch));
+    OA_RETURN_IF_ERROR(Annotate(status, dispatch.label));
   }
   return absl::OkStatus();
 }

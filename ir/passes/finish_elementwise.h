@@ -1,4 +1,5 @@
-// FinishElementwise: symbolic elementwise programs and epilogues become kernel arguments.
+// FinishElementwise: the programs of elementwise dispatches and epilogues -> arguments, constants
+// and grids of the precompiled kernels that run them.
 #ifndef OA_IR_PASSES_FINISH_ELEMENTWISE_H_
 #define OA_IR_PASSES_FINISH_ELEMENTWISE_H_
 
@@ -9,7 +10,8 @@
 
 namespace oa::ir {
 
-// Afterwards every dispatch is concrete. Unimplemented when no elementwise kernel fits the profile.
+// Leaves only concrete dispatches. Unimplemented when the pack lacks the elementwise kernels;
+// Internal when a kernel's manifest row has fields that are not known here.
 absl::Status FinishElementwise(Program& program, const KernelPack& pack,
                                const DeviceProfile& profile);
 

@@ -1,19 +1,15 @@
 #include "ir/passes/fuse.h"
 
-#include "ir/passes/fusion_state.h"
+#include "ir/passes/fuse_rules.h"
 
 namespace oa::ir {
 
-std::vector<FusionNote> Fuse(Program& program) {
+std::vector<FusionNote> Fuse(Program& program, const DeviceProfile& profile) {
   FusionState state(program);
-  // Epilogues after chains: a whole chain then moves into the product at once. A second round
-  // catches what the first made possible.
-  for (bool changed = true; changed;) {
-    changed = FuseChains(state);
-    changed |= FuseEpilogues(state);
-  }
+  FuseEpilogues(state);
+  FuseChains(state);
   FuseSiblings(state);
-  FuseRecords(state);
+  FuseRecords(state, profile);
   return state.Finish();
 }
 

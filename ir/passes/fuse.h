@@ -1,4 +1,4 @@
-// Fuse: fewer dispatches and less memory traffic, same observable values.
+// Fuse: fewer dispatches and less memory traffic, with the same observable values.
 #ifndef OA_IR_PASSES_FUSE_H_
 #define OA_IR_PASSES_FUSE_H_
 
@@ -6,17 +6,13 @@
 
 #include "ir/compile.h"
 #include "ir/program.h"
+#include "schema/device_profile.h"
 
 namespace oa::ir {
 
-// Applies, in this order, until nothing changes:
-//   chain         an elementwise dispatch into the elementwise dispatch that reads its result
-//   epilogue      an elementwise dispatch into the product whose result it reads
-//   sibling       elementwise dispatches of equal size that read a common input
-//   multi-tensor  dispatches of one record kernel (optimiser updates) into one
-// An intermediate that nothing else reads is no longer stored; one that is still needed becomes a
-// further output. Outputs, parameters and states are written exactly as before.
-std::vector<FusionNote> Fuse(Program& program);
+// Applies the rules of fuse_rules.h in their order. One note for each dispatch that is the result
+// of fusion, in program order.
+std::vector<FusionNote> Fuse(Program& program, const DeviceProfile& profile);
 
 }  // namespace oa::ir
 

@@ -1,89 +1,125 @@
-// multi-tensor: updates of many parameters by one rule become one dispatch whose records list the
-// tensors. Workgroups work on blocks; record r owns blocks first_block .. first_block + blocks.
+// Multi-tensor rule: calls of one kernel that differ only in their records (the tensors they work
+// on) become one call with all records: hundreds of optimiser updates cost one dispatch.
+//
+// Kernels may divide their work into blocks numbered over all records. Then each record has the
+// scalars `blocks` and `first_block`, the number of blocks in front of it, and the leading argument
+// `total_blocks` their sum; the rule keeps all three and the grid up to date.
 #include <algorithm>
-#include <map>
 #include <utility>
 
-#include "ir/passes/fusion_state.h"
+#include "absl/strings/str_cat.h"
+#include "ir/grid.h"
+#include "ir/kernel_layout.h"
+#include "ir/passes/fuse_rules.h"
 
 namespace oa::ir {
 namespace {
 
-// Leading arguments that depend on the records.
-bool IsCount(const std::string& name) { return name == "record_count" || name == "total_blocks"; }
+// How many open groups of one kernel are tried; more exist only when updates depend on each other.
+constexpr size_t kCandidates = 8;
 
 bool SameArgument(const Argument& a, const Argument& b) {
-  return a.kind == b.kind && SameSlice(a.slice, b.slice) && a.bits == b.bits;
+  return a.kind == b.kind && a.bits == b.bits && a.access == b.access &&
+         SameBytes(a.slice, b.slice);
 }
 
-bool SameLeading(const Dispatch& a, const Dispatch& b) {
-  const Kernel& kernel = *a.kernel;
-  for (size_t i = 0; i < kernel.arguments.size(); ++i) {
-    if (!IsCount(kernel.arguments[i].name) && !SameArgument(a.arguments[i], b.arguments[i])) {
-      return false;
-    }
+// Whether the two calls may share everything in front of the records.
+bool SameCall(const Dispatch& a, const Dispatch& b) {
+  if (a.kernel != b.kernel || a.constants != b.constants) return false;
+  const std::vector<KernelArgument>& row = a.kernel->arguments;
+  for (size_t i = 0; i < row.size(); ++i) {
+    const bool counted = row[i].name == "record_count" || row[i].name == "total_blocks";
+    if (!counted && !SameArgument(a.arguments[i], b.arguments[i])) return false;
   }
-  return a.constants == b.constants;
+  return true;
 }
 
-size_t FieldIndex(const std::vector<KernelArgument>& fields, absl::string_view name) {
-  size_t i = 0;
-  while (i < fields.size() && fields[i].name != name) ++i;
-  return i;
-}
-
-// Block numbers and counts after records were appended.
-void Renumber(Dispatch& dispatch) {
+// Renumbers the blocks after records have been appended; the sum, or nullopt above 32 bits.
+std::optional<uint64_t> NumberBlocks(Dispatch& dispatch) {
   const Kernel& kernel = *dispatch.kernel;
   const size_t stride = kernel.records.size();
-  const size_t first_block = FieldIndex(kernel.records, "first_block");
-  const size_t blocks = FieldIndex(kernel.records, "blocks");
-  uint32_t total = 0, count = 0;
-  for (size_t r = kernel.arguments.size(); r < dispatch.arguments.size(); r += stride, ++count) {
-    if (first_block < stride) dispatch.arguments[r + first_block].bits = total;
-    total += blocks < stride ? dispatch.arguments[r + blocks].bits : 1;
+  const int first_block = FindArgument(kernel.records, "first_block");
+  const int blocks = FindArgument(kernel.records, "blocks");
+  uint64_t total = 0;
+  for (size_t at = kernel.arguments.size(); at < dispatch.arguments.size(); at += stride) {
+    if (first_block >= 0) dispatch.arguments[at + first_block].bits = static_cast<uint32_t>(total);
+    if (blocks >= 0) total += dispatch.arguments[at + blocks].bits;
+    if (total > UINT32_MAX) return std::nullopt;
   }
-  for (size_t i = 0; i < kernel.arguments.size(); ++i) {
-    if (kernel.arguments[i].name == "record_count") dispatch.arguments[i].bits = count;
-    if (kernel.arguments[i].name == "total_blocks") dispatch.arguments[i].bits = total;
-  }
+  const int sum = FindArgument(kernel.arguments, "total_blocks");
+  if (sum >= 0) dispatch.arguments[sum].bits = static_cast<uint32_t>(total);
+  return total;
 }
 
-bool Merge(FusionState& state, uint32_t first, uint32_t second) {
-  const Dispatch& a = state.at(first);
-  const Dispatch& b = state.at(second);
-  if (!SameLeading(a, b) || Conflicts(a, b)) return false;
-  const std::optional<uint32_t> place = state.MeetingPlace(first, second);
+uint64_t Workgroups(const Dispatch& dispatch) {
+  return uint64_t{dispatch.grid[0]} * dispatch.grid[1] * dispatch.grid[2];
+}
+
+std::optional<Dispatch> Concatenate(const Dispatch& a, const Dispatch& b,
+                                    const DeviceProfile& profile) {
+  const Kernel& kernel = *a.kernel;
+  const int count = FindArgument(kernel.arguments, "record_count");
+  if (count < 0) return std::nullopt;
+  Dispatch combined = a;
+  combined.arguments.insert(combined.arguments.end(),
+                            b.arguments.begin() + static_cast<std::ptrdiff_t>(
+                                                      kernel.arguments.size()),
+                            b.arguments.end());
+  combined.arguments[count].bits += b.arguments[count].bits;
+  const std::optional<uint64_t> blocks = NumberBlocks(combined);
+  if (!blocks) return std::nullopt;
+  // Kernels that count no blocks say by the grids of their calls how much work there is.
+  const uint64_t groups = *blocks > 0 ? *blocks : Workgroups(a) + Workgroups(b);
+  combined.grid = {static_cast<uint32_t>(RowGroupCount(profile, groups)), 1, 1};
+  return combined;
+}
+
+// Calls that have been joined, and what their parts were called.
+struct Group {
+  uint32_t position;
+  std::string label;  // of the first call
+  bool one_label;     // all calls had it
+  size_t calls;
+};
+
+bool Join(FusionState& state, const DeviceProfile& profile, Group& group, uint32_t call) {
+  const Dispatch& a = state.at(group.position);
+  const Dispatch& b = state.at(call);
+  if (!SameCall(a, b) || Conflicts(a, b)) return false;
+  const std::optional<uint32_t> place = state.MeetingPoint(group.position, call);
   if (!place) return false;
-  Dispatch merged = a;
-  merged.arguments.insert(merged.arguments.end(),
-                          b.arguments.begin() + a.kernel->arguments.size(), b.arguments.end());
-  // One workgroup a block; the grid of each was that for its own blocks.
-  const uint64_t groups = std::max<uint64_t>(1, uint64_t{a.grid[0]} + b.grid[0]);
-  merged.grid = {static_cast<uint32_t>(std::min<uint64_t>(groups, 65535)), 1, 1};
-  Renumber(merged);
-  state.Replace(first, second, *place, std::move(merged), "multi-tensor");
+  std::optional<Dispatch> combined = Concatenate(a, b, profile);
+  if (!combined) return false;
+  group.one_label &= b.label == group.label;
+  group.calls += 1;
+  state.Replace(group.position, call, *place, *std::move(combined), "multi-tensor");
+  group.position = *place;
   return true;
 }
 
 }  // namespace
 
-bool FuseRecords(FusionState& state) {
-  bool changed = false;
-  std::map<const Kernel*, std::vector<uint32_t>> seen;
-  for (uint32_t d = 0; d < state.size(); ++d) {
-    if (!state.alive(d) || state.at(d).kernel == nullptr) continue;
-    if (state.at(d).kernel->records.empty()) continue;
-    std::vector<uint32_t>& others = seen[state.at(d).kernel];
-    bool merged = false;
-    for (auto it = others.rbegin(); it != others.rend() && !merged; ++it) {
-      if (!state.alive(*it) || !Merge(state, *it, d)) continue;
-      if (!state.alive(*it)) *it = d;
-      merged = changed = true;
+void FuseRecords(FusionState& state, const DeviceProfile& profile) {
+  std::vector<Group> groups;
+  for (uint32_t i = 0; i < state.size(); ++i) {
+    if (!state.alive(i) || state.at(i).kernel == nullptr) continue;
+    const Dispatch& call = state.at(i);
+    if (call.kernel->records.empty() || call.epilogue) continue;
+    size_t tried = 0;
+    bool joined = false;
+    for (size_t g = groups.size(); g-- > 0 && tried < kCandidates && !joined;) {
+      if (state.at(groups[g].position).kernel != call.kernel) continue;
+      ++tried;
+      joined = Join(state, profile, groups[g], i);
+      if (joined) break;
     }
-    if (!merged) others.push_back(d);
+    if (!joined) groups.push_back({i, call.label, true, 1});
   }
-  return changed;
+  for (const Group& group : groups) {
+    if (group.calls < 2) continue;
+    const std::string label = group.one_label ? group.label : state.at(group.position).label;
+    state.Rename(group.position, absl::StrCat(label, " x ", group.calls));
+  }
 }
 
 }  // namespace oa::ir

@@ -1,10 +1,14 @@
-// What the fusion rules share: which dispatches are left, who touches a buffer, and whether a
-// dispatch may move. Internal to ir/passes/.
+// FusionState: the dispatches of a program while fusion rules combine them, and the questions every
+// rule asks: who made this value, who else needs it, can these two run at one place?
+//
+// Positions are indices into the original list. A combination takes the place of one of its two
+// parts and the other position is empty from then on, so that positions stay valid.
 #ifndef OA_IR_PASSES_FUSION_STATE_H_
 #define OA_IR_PASSES_FUSION_STATE_H_
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,70 +19,63 @@ namespace oa::ir {
 
 class FusionState {
  public:
+  // Takes the dispatches out of `program` until Finish, and keeps a reference to it.
   explicit FusionState(Program& program);
 
-  Program& program() { return program_; }
-  uint32_t size() const { return static_cast<uint32_t>(program_.dispatches.size()); }
-  bool alive(uint32_t d) const { return alive_[d]; }
-  Dispatch& at(uint32_t d) { return program_.dispatches[d]; }
+  uint32_t size() const { return static_cast<uint32_t>(dispatches_.size()); }
+  bool alive(uint32_t position) const { return alive_[position]; }
+  const Dispatch& at(uint32_t position) const { return dispatches_[position]; }
 
-  // The last dispatch before `d` that writes a byte of `slice`; nullopt when there is none.
-  std::optional<uint32_t> WriterBefore(uint32_t d, const BufferSlice& slice) const;
+  // The last dispatch in front of `position` that writes a byte of `slice`.
+  std::optional<uint32_t> LastWriter(const BufferSlice& slice, uint32_t position) const;
 
-  // Whether some dispatch other than `a` and `b`, or the host, sees the bytes of `slice` as `a`
-  // wrote them: they must then still be stored. Conservative.
-  bool NeededBeyond(uint32_t a, uint32_t b, const BufferSlice& slice) const;
+  // Whether anything but `reader` sees what `writer` wrote to `slice`: a later dispatch, the host,
+  // or the next replay. Not if it is overwritten before.
+  bool NeededElsewhere(uint32_t writer, const BufferSlice& slice, uint32_t reader) const;
 
-  // Whether the dispatches at `first` < `second` may become one at the place of `first` or, failing
-  // that, of `second`: no dispatch between conflicts with the one that moves.
-  std::optional<uint32_t> MeetingPlace(uint32_t first, uint32_t second) const;
+  // Where both can run as one without passing a dispatch they conflict with: preferably at the
+  // second one, else at the first one. Pre-condition: first < second.
+  std::optional<uint32_t> MeetingPoint(uint32_t first, uint32_t second) const;
 
-  // Puts `merged` at `place` (which is `first` or `second`) and removes the other; joins labels,
-  // nodes and flops, and notes the fusion.
-  void Replace(uint32_t first, uint32_t second, uint32_t place, Dispatch merged, const char* rule);
+  // Positions in front of `position` that touch `buffer`, nearest first, at most `limit`.
+  std::vector<uint32_t> NearestUsers(uint32_t buffer, uint32_t position, size_t limit) const;
 
-  // Dispatches that touch buffer `b`, in order; dead ones included.
-  const std::vector<uint32_t>& Touching(uint32_t b) const { return touching_[b]; }
+  // Depth in the dependency graph. Exact after UpdateLevels; Replace keeps it a good estimate.
+  uint32_t level(uint32_t position) const { return levels_[position]; }
+  void UpdateLevels();
 
-  // Removes the dead dispatches and the transients nobody uses any more.
+  // Puts `combined` at `place` (first or second) instead of both. Label, nodes, flops and the note
+  // are derived from the parts.
+  void Replace(uint32_t first, uint32_t second, uint32_t place, Dispatch combined,
+               const char* rule);
+  // Gives the dispatch another label.
+  void Rename(uint32_t position, std::string label) { dispatches_[position].label = label; }
+
+  // Hands the dispatches back in order, without buffers that nothing uses any more.
   std::vector<FusionNote> Finish();
 
  private:
-  void Index(uint32_t d);
+  // What fusion did to a dispatch so far.
+  struct History {
+    std::vector<std::string> rules;  // without repetition
+    uint64_t bytes_saved = 0;
+  };
+
   bool CanMove(uint32_t from, uint32_t to) const;
+  uint32_t LevelFromNeighbours(uint32_t position) const;
+  void Register(uint32_t position);
+  void Unregister(uint32_t position);
 
   Program& program_;
+  std::vector<Dispatch> dispatches_;
   std::vector<bool> alive_;
-  std::vector<std::vector<uint32_t>> touching_;  // by buffer, sorted
-  std::vector<FusionNote> notes_;
+  std::vector<uint32_t> levels_;
+  std::vector<History> histories_;
+  std::vector<std::vector<Touch>> touches_;
+  // By buffer: positions that touch and that write it.
+  std::vector<std::set<uint32_t>> users_;
+  std::vector<std::set<uint32_t>> writers_;
 };
-
-bool SameSlice(const BufferSlice& a, const BufferSlice& b);
-bool SlicesOverlap(const BufferSlice& a, const BufferSlice& b);
-
-// Limits of the machine a merged program must fit.
-struct ProgramLimits {
-  size_t inputs, outputs, slots;
-  bool strided;
-};
-inline constexpr ProgramLimits kElementwiseLimits = {OA_EW_MAX_INPUTS, OA_EW_MAX_OUTPUTS,
-                                                     OA_EW_MAX_SLOTS, true};
-inline constexpr ProgramLimits kEpilogueLimits = {OA_EPILOGUE_MAX_INPUTS, OA_EPILOGUE_MAX_OUTPUTS,
-                                                  OA_EPILOGUE_MAX_SLOTS, false};
-
-// `first` followed by `second`. Linear inputs of `second` that are outputs of `first` become
-// registers. `keep` says for each output of `first` whether it is still stored. `accumulator`:
-// input 0 of `first` is a register of its own (an epilogue). nullopt when the result would not fit
-// or would read an element after another invocation may have overwritten it.
-std::optional<EwProgram> ConcatPrograms(const EwProgram& first, const EwProgram& second,
-                                        const std::vector<bool>& keep, bool accumulator,
-                                        const ProgramLimits& limits);
-
-// The rules; each returns whether it changed anything.
-bool FuseChains(FusionState& state);     // fuse_chain.cc
-bool FuseEpilogues(FusionState& state);  // fuse_epilogue.cc
-bool FuseSiblings(FusionState& state);   // fuse_sibling.cc
-bool FuseRecords(FusionState& state);    // fuse_records.cc
 
 }  // namespace oa::ir
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "ir/grid.h"
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/passes/copy.h"
@@ -17,6 +16,14 @@
 
 namespace oa::ir {
 namespace {
+
+absl::Status CheckAddressable(const PlanBuffer& buffer) {
+  const uint64_t elements = buffer.size_bytes / SizeOf(buffer.dtype);
+  if (elements <= INT32_MAX) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("'", buffer.name, "' ", TypeText(buffer.dtype, buffer.shape), " has ", elements,
+                   " elements; kernels address at most ", INT32_MAX, ". Split the value."));
+}
 
 class GraphLowering {
  public:
@@ -43,6 +50,7 @@ class GraphLowering {
   }
 
  private:
+  // Inputs and persistent storages are part of the model even when nothing touches them.
   void FindUses() {
     const size_t storages = graph_.storages().size();
     used_.assign(storages, false);
@@ -81,12 +89,7 @@ class GraphLowering {
     buffer.init = storage.init;
     buffer.fill_bits = storage.fill_bits;
     buffer.data = storage.data;
-    const uint64_t elements = storage.size_bytes / SizeOf(value.dtype);
-    if (elements > INT32_MAX) {
-      return absl::UnimplementedError(absl::StrCat(
-          "'", buffer.name, "' ", TypeText(value.dtype, value.shape), " has ", elements,
-          " elements; kernels address at most ", INT32_MAX, ". Split the value."));
-    }
+    OA_RETURN_IF_ERROR(CheckAddressable(buffer));
     buffers_[s] = static_cast<int32_t>(program_.buffers.size());
     program_.buffers.push_back(std::move(buffer));
     return absl::OkStatus();
@@ -162,8 +165,12 @@ class GraphLowering {
           return output != kAbsent && graph_.storage_of(output).size_bytes > 0;
         });
     if (node.op->lower != nullptr && has_work) {
+      const size_t before = program_.buffers.size();
       LowerContext context(graph_, id, pack_, profile_, program_, buffers_);
-      OA_RETURN_IF_ERROR(Annotate(node.op->lower(context), graph_.NodeText(id)));
+      OA_RETURN_IF_ERROR(node.op->lower(context));
+      for (size_t b = before; b < program_.buffers.size(); ++b) {
+        OA_RETURN_IF_ERROR(CheckAddressable(program_.buffers[b]));
+      }
     }
     for (ValueId output : node.outputs) {
       if (output == kAbsent) continue;

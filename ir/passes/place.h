@@ -1,4 +1,4 @@
-// Place: every buffer gets an arena and an offset.
+// Place: buffers -> offsets in arenas.
 #ifndef OA_IR_PASSES_PLACE_H_
 #define OA_IR_PASSES_PLACE_H_
 
@@ -11,15 +11,16 @@
 namespace oa::ir {
 
 struct PlaceOptions {
-  bool reuse_memory = true;
-  uint64_t guard_bytes = 0;
+  bool reuse_memory = true;  // false: every transient has its own place
+  uint64_t guard_bytes = 0;  // left unused behind every buffer; multiple of kTensorAlignment
 };
 
-// ResourceExhausted naming the buffer when one alone exceeds the largest allocation.
+// Fills in lifetimes and places of all buffers and the list of arenas. Expects a scheduled program.
+// ResourceExhausted when a buffer is larger than the profile's largest allocation.
 absl::Status Place(Program& program, const DeviceProfile& profile, const PlaceOptions& options);
 
-// Bytes of all transient arenas.
-uint64_t TransientPeak(const Program& program);
+// Sum of the transient arenas.
+uint64_t TransientBytes(const Program& program);
 
 }  // namespace oa::ir
 

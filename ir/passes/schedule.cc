@@ -1,137 +1,143 @@
-// List scheduling on the conflict graph. Each dispatch goes into the first stage after everything
-// it depends on, so the number of stages is the length of the longest chain; then dispatches with
-// slack move to the last stage before their first dependant when that shortens the life of what
-// they write more than it lengthens the life of what they read.
-//
-// Dependencies are overlapping byte ranges of buffers of which at least one is written. Views and
-// in-place versions share a buffer, so they need no rule of their own.
+// 1. As soon as possible: the stage of a dispatch is the length of the longest path of conflicts
+//    that leads to it. The longest path of all is a lower bound, so the stage count is minimal.
+// 2. Dispatches with slack (nothing waits for them in the next stage) may run later. From the last
+//    to the first, each moves to its latest stage when that shortens the lives of the values it
+//    makes by more bytes x stages than it lengthens the lives of those it reads.
+// The second schedule is kept only if its peak is lower.
 #include "ir/passes/schedule.h"
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
+#include <utility>
+
+#include "ir/passes/dependencies.h"
+#include "schema/checked_math.h"
+#include "schema/container.h"
 
 namespace oa::ir {
 namespace {
 
-// What has touched one buffer so far.
-struct History {
-  struct Entry {
-    BufferSlice slice;
-    uint32_t dispatch;
-  };
-  std::vector<Entry> writes;
-  std::vector<Entry> reads;
+struct Lifetime {
+  uint32_t first = UINT32_MAX;
+  uint32_t last = 0;
 };
 
-bool Overlap(const BufferSlice& a, const BufferSlice& b) {
-  return a.offset < b.offset + b.size_bytes && b.offset < a.offset + a.size_bytes;
+std::vector<Lifetime> TransientLifetimes(const Program& program,
+                                         const std::vector<uint32_t>& stages) {
+  std::vector<Lifetime> lifetimes(program.buffers.size());
+  for (size_t i = 0; i < program.dispatches.size(); ++i) {
+    for (const Touch& touch : Touches(program.dispatches[i])) {
+      Lifetime& life = lifetimes[touch.slice.buffer];
+      life.first = std::min(life.first, stages[i]);
+      life.last = std::max(life.last, stages[i]);
+    }
+  }
+  return lifetimes;
 }
 
-bool Covers(const BufferSlice& outer, const BufferSlice& inner) {
-  return outer.offset <= inner.offset &&
-         inner.offset + inner.size_bytes <= outer.offset + outer.size_bytes;
-}
-
-class Scheduler {
+class Delayer {
  public:
-  explicit Scheduler(Program& program)
-      : program_(program), predecessors_(program.dispatches.size()),
-        successors_(program.dispatches.size()), history_(program.buffers.size()) {}
+  Delayer(const Program& program, const Dependencies& dependencies, std::vector<uint32_t> stages)
+      : program_(program), dependencies_(dependencies), stages_(std::move(stages)) {
+    users_.resize(program.buffers.size());
+    touched_.resize(program.dispatches.size());
+    for (uint32_t i = 0; i < touched_.size(); ++i) {
+      for (const Touch& touch : Touches(program.dispatches[i])) {
+        if (program.buffers[touch.slice.buffer].kind != BufferKind::kTransient) continue;
+        touched_[i].push_back(touch.slice.buffer);
+      }
+      std::sort(touched_[i].begin(), touched_[i].end());
+      touched_[i].erase(std::unique(touched_[i].begin(), touched_[i].end()), touched_[i].end());
+      for (uint32_t buffer : touched_[i]) users_[buffer].push_back(i);
+    }
+  }
 
-  void Run() {
-    for (uint32_t i = 0; i < program_.dispatches.size(); ++i) FindPredecessors(i);
-    AssignEarliest();
-    DelayWhereItSaves();
-    SortByStage();
+  std::vector<uint32_t> Run() {
+    const uint32_t last = *std::max_element(stages_.begin(), stages_.end());
+    for (uint32_t i = static_cast<uint32_t>(stages_.size()); i-- > 0;) {
+      uint32_t latest = last;
+      for (uint32_t later : dependencies_.after[i]) latest = std::min(latest, stages_[later] - 1);
+      if (latest > stages_[i] && Gain(i, latest) > 0) stages_[i] = latest;
+    }
+    return std::move(stages_);
   }
 
  private:
-  void Depend(uint32_t later, const std::vector<History::Entry>& earlier,
-              const BufferSlice& slice) {
-    for (const History::Entry& entry : earlier) {
-      if (entry.dispatch == later || !Overlap(entry.slice, slice)) continue;
-      predecessors_[later].push_back(entry.dispatch);
-      successors_[entry.dispatch].push_back(later);
-    }
-  }
-
-  void FindPredecessors(uint32_t index) {
-    const std::vector<Touch> touches = Touches(program_.dispatches[index]);
-    for (const Touch& touch : touches) {
-      History& history = history_[touch.slice.buffer];
-      Depend(index, history.writes, touch.slice);
-      if (Writes(touch.access)) Depend(index, history.reads, touch.slice);
-    }
-    for (const Touch& touch : touches) {
-      History& history = history_[touch.slice.buffer];
-      if (Reads(touch.access)) history.reads.push_back({touch.slice, index});
-      if (Writes(touch.access)) Overwrite(history, touch.slice, index);
-    }
-  }
-
-  // Whoever conflicts with an entry that is covered entirely also conflicts with the new write.
-  static void Overwrite(History& history, const BufferSlice& slice, uint32_t index) {
-    for (std::vector<History::Entry>* entries : {&history.writes, &history.reads}) {
-      entries->erase(std::remove_if(entries->begin(), entries->end(),
-                                    [&](const History::Entry& entry) {
-                                      return entry.dispatch != index && Covers(slice, entry.slice);
-                                    }),
-                     entries->end());
-    }
-    history.writes.push_back({slice, index});
-  }
-
-  void AssignEarliest() {
-    program_.stage_count = program_.dispatches.empty() ? 0 : 1;
-    for (uint32_t i = 0; i < program_.dispatches.size(); ++i) {
-      uint32_t stage = 0;
-      for (uint32_t p : predecessors_[i]) stage = std::max(stage, Stage(p) + 1);
-      program_.dispatches[i].stage = stage;
-      program_.stage_count = std::max(program_.stage_count, stage + 1);
-    }
-  }
-
-  void DelayWhereItSaves() {
-    for (uint32_t i = static_cast<uint32_t>(program_.dispatches.size()); i-- > 0;) {
-      if (successors_[i].empty()) continue;
-      uint32_t latest = program_.stage_count - 1;
-      for (uint32_t s : successors_[i]) latest = std::min(latest, Stage(s) - 1);
-      if (latest > Stage(i) && TransientBytes(i, true) > TransientBytes(i, false)) {
-        program_.dispatches[i].stage = latest;
+  // Bytes x stages by which lives get shorter when `dispatch` moves to `stage`, a later one.
+  int64_t Gain(uint32_t dispatch, uint32_t stage) const {
+    int64_t gain = 0;
+    const int64_t from = stages_[dispatch];
+    const int64_t to = stage;
+    for (uint32_t buffer : touched_[dispatch]) {
+      int64_t first = INT64_MAX;
+      int64_t last = -1;
+      for (uint32_t user : users_[buffer]) {
+        if (user == dispatch) continue;
+        first = std::min<int64_t>(first, stages_[user]);
+        last = std::max<int64_t>(last, stages_[user]);
       }
+      const int64_t before = std::max(last, from) - std::min(first, from);
+      const int64_t after = std::max(last, to) - std::min(first, to);
+      const auto bytes = static_cast<int64_t>(program_.buffers[buffer].size_bytes);
+      gain += (before - after) * bytes;
     }
+    return gain;
   }
 
-  uint64_t TransientBytes(uint32_t index, bool written) const {
-    uint64_t bytes = 0;
-    for (const Touch& touch : Touches(program_.dispatches[index])) {
-      const bool counts = written ? Writes(touch.access) : Reads(touch.access);
-      const bool transient =
-          program_.buffers[touch.slice.buffer].kind == BufferKind::kTransient;
-      if (counts && transient) bytes += touch.slice.size_bytes;
-    }
-    return bytes;
-  }
-
-  void SortByStage() {
-    std::stable_sort(program_.dispatches.begin(), program_.dispatches.end(),
-                     [](const Dispatch& a, const Dispatch& b) { return a.stage < b.stage; });
-  }
-
-  uint32_t Stage(uint32_t dispatch) const { return program_.dispatches[dispatch].stage; }
-
-  Program& program_;
-  std::vector<std::vector<uint32_t>> predecessors_;
-  std::vector<std::vector<uint32_t>> successors_;
-  std::vector<History> history_;  // by buffer
+  const Program& program_;
+  const Dependencies& dependencies_;
+  std::vector<uint32_t> stages_;
+  std::vector<std::vector<uint32_t>> users_;    // of each transient
+  std::vector<std::vector<uint32_t>> touched_;  // transients, by dispatch
 };
+
+void SortByStage(Program& program, const std::vector<uint32_t>& stages) {
+  std::vector<uint32_t> order(stages.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return stages[a] < stages[b]; });
+  std::vector<Dispatch> sorted;
+  sorted.reserve(order.size());
+  for (uint32_t i : order) {
+    program.dispatches[i].stage = stages[i];
+    sorted.push_back(std::move(program.dispatches[i]));
+  }
+  program.dispatches = std::move(sorted);
+  program.stage_count = program.dispatches.empty() ? 0 : program.dispatches.back().stage + 1;
+}
 
 }  // namespace
 
-absl::Status Schedule(Program& program) {
-  Scheduler(program).Run();
-  return absl::OkStatus();
+uint64_t PeakTransientBytes(const Program& program, const std::vector<uint32_t>& stages) {
+  if (stages.empty()) return 0;
+  // Differences between neighbouring stages, then their running sum.
+  std::vector<int64_t> change(*std::max_element(stages.begin(), stages.end()) + 2, 0);
+  const std::vector<Lifetime> lifetimes = TransientLifetimes(program, stages);
+  for (size_t b = 0; b < lifetimes.size(); ++b) {
+    const PlanBuffer& buffer = program.buffers[b];
+    if (buffer.kind != BufferKind::kTransient || lifetimes[b].first == UINT32_MAX) continue;
+    const auto bytes = static_cast<int64_t>(AlignUp(buffer.size_bytes, kTensorAlignment));
+    change[lifetimes[b].first] += bytes;
+    change[lifetimes[b].last + 1] -= bytes;
+  }
+  int64_t alive = 0;
+  int64_t peak = 0;
+  for (int64_t step : change) {
+    alive += step;
+    peak = std::max(peak, alive);
+  }
+  return static_cast<uint64_t>(peak);
+}
+
+void Schedule(Program& program) {
+  if (program.dispatches.empty()) return;
+  const Dependencies dependencies = FindDependencies(program.dispatches);
+  std::vector<uint32_t> stages = EarliestStages(dependencies);
+  std::vector<uint32_t> delayed = Delayer(program, dependencies, stages).Run();
+  if (PeakTransientBytes(program, delayed) < PeakTransientBytes(program, stages)) {
+    stages = std::move(delayed);
+  }
+  SortByStage(program, stages);
 }
 
 }  // namespace oa::ir

@@ -1,5 +1,5 @@
-// elementwise_apply.glsl: one instruction of the elementwise machine; elementwise.glsl includes this
-// file once for float and once for vec4 (OA_T, OA_BOOL).
+// elementwise_apply.glsl: one instruction of the elementwise machine, for elementwise.glsl, which
+// includes this file once for float and once for vec4 (OA_T, OA_BOOL).
 //
 // `op` is a specialisation constant, so all but one row of the table folds away. Opcodes share one
 // exponential, one sine and one power, each with the argument the opcode needs: with a copy per
@@ -41,7 +41,9 @@ OA_T oa_bce_slope(OA_T a, OA_T b) {
 OA_T oa_indicator(OA_BOOL condition) { return mix(OA_T(0.0), OA_T(1.0), condition); }
 OA_T oa_keep(OA_T x, OA_BOOL condition) { return mix(OA_T(0.0), x, condition); }
 
-OA_T oa_sign3(OA_T x) { return oa_indicator(oa_less(OA_T(0.0), x)) - oa_indicator(oa_less(x, 0.0)); }
+OA_T oa_signum(OA_T x) {
+  return oa_indicator(oa_less(OA_T(0.0), x)) - oa_indicator(oa_less(x, OA_T(0.0)));
+}
 
 #define OA_CASE(code, value) y = mix(y, OA_T(value), OA_BOOL(op == code));
 
@@ -97,7 +99,7 @@ OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
   OA_CASE(OA_EW_SILU_BWD, b * oa_silu_slope(a, e))
   OA_CASE(OA_EW_SOFTPLUS_BWD, b * sigmoid)
   OA_CASE(OA_EW_TANH_BWD, b * (1.0 - a * a))
-  OA_CASE(OA_EW_ABS_BWD, b * oa_sign3(a))
+  OA_CASE(OA_EW_ABS_BWD, b * oa_signum(a))
   OA_CASE(OA_EW_SQRT_BWD, b / (2.0 * a))
   OA_CASE(OA_EW_RECIPROCAL_BWD, -b * a * a)
   OA_CASE(OA_EW_SIN_BWD, b * sine)
@@ -106,7 +108,7 @@ OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
   OA_CASE(OA_EW_CLAMP_MIN_BWD, oa_keep(b, oa_at_least(a, OA_T(s))))
   OA_CASE(OA_EW_CLAMP_MAX_BWD, oa_keep(b, oa_at_least(OA_T(s), a)))
   OA_CASE(OA_EW_SMOOTH_L1, mix(abs(a) - 0.5 * s, a * a / (2.0 * s), near))
-  OA_CASE(OA_EW_SMOOTH_L1_BWD, b * mix(oa_sign3(a), a / s, near))
+  OA_CASE(OA_EW_SMOOTH_L1_BWD, b * mix(oa_signum(a), a / s, near))
   OA_CASE(OA_EW_BCE, oa_bce(a, b))
   OA_CASE(OA_EW_BCE_BWD, oa_bce_slope(a, b))
   OA_CASE(OA_EW_BCE_LOGITS, a * (oa_indicator(positive) - b) + log1p)

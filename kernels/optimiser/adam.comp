@@ -1,4 +1,4 @@
-// adam: one step for many parameters. d = grad + wd w, or decoupled (AdamW): w -= lr wd w, d = grad.
+// adam: one step for many parameters. d = grad + wd w; decoupled (AdamW): w -= lr wd w, d = grad.
 //   m = b1 m + (1 - b1) d,  v = b2 v + (1 - b2) d^2
 //   w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
 // Shapes:   param, grad, m, v [count] in each record; state {u32 t; f32 lr, b1, b2, eps, wd}.
@@ -77,7 +77,8 @@ void update(Rule rule, Record record, uint i) {
 }
 
 void main() {
-  Rule rule = load_rule(args.state);
+  U32In state = args.state;
+  Rule rule = load_rule(state);
   OA_FOR_EACH_BLOCK(b) {
     Record record = args.records[find_record(b)];
     uint first = (b - record.first_block) * OA_BLOCK;

@@ -10,10 +10,10 @@ namespace {
 
 const std::vector<AttributeDef>& Defs() {
   static const auto& defs = *new std::vector<AttributeDef>{
-      {"axis", AttributeKind::kI64},        {"seed", AttributeKind::kU64},
-      {"count", AttributeKind::kU32},       {"epsilon", AttributeKind::kF32},
-      {"causal", AttributeKind::kBool},     {"mode", AttributeKind::kToken, {"nearest", "bilinear"}},
-      {"shape", AttributeKind::kI64List},   {"ignore", AttributeKind::kOptionalI64},
+      {"axis", AttributeKind::kI64},      {"seed", AttributeKind::kU64},
+      {"count", AttributeKind::kU32},     {"epsilon", AttributeKind::kF32},
+      {"causal", AttributeKind::kBool},   {"mode", AttributeKind::kToken, {"nearest", "bilinear"}},
+      {"shape", AttributeKind::kI64List}, {"ignore", AttributeKind::kOptionalI64},
   };
   return defs;
 }

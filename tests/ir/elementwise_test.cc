@@ -14,9 +14,12 @@ EwInput Broadcast(const std::vector<uint64_t>& shape, const std::vector<uint64_t
 // The element that output element `i` reads.
 uint64_t Source(const EwInput& input, const std::vector<uint64_t>& out, uint64_t i) {
   switch (input.mode) {
-    case OA_EW_LINEAR: return i;
-    case OA_EW_SCALAR: return 0;
-    case OA_EW_PERIODIC: return i / input.div % input.mod;
+    case OA_EW_LINEAR:
+      return i;
+    case OA_EW_SCALAR:
+      return 0;
+    case OA_EW_PERIODIC:
+      return i / input.div % input.mod;
   }
   uint64_t source = 0;
   for (size_t axis = out.size(); axis-- > 0; i /= out[axis]) {
@@ -70,8 +73,8 @@ TEST_CASE("elementwise: the cheapest mode is chosen and reads the right elements
 }
 
 TEST_CASE("elementwise: slice and type are kept") {
-  const EwInput input = BroadcastInput({3, 16, 64}, DType::BF16, std::vector<uint64_t>{2},
-                                       std::vector<uint64_t>{2});
+  const EwInput input =
+      BroadcastInput({3, 16, 64}, DType::BF16, std::vector<uint64_t>{2}, std::vector<uint64_t>{2});
   CHECK_EQ(input.slice.buffer, 3);
   CHECK_EQ(input.slice.offset, 16);
   CHECK_EQ(int{input.type}, OA_EW_TYPE_BF16);

@@ -37,8 +37,7 @@ inline ValueId SumAll(Graph& graph, ValueId x) {
 
 // The status of a call that must fail without changing the graph.
 inline absl::Status CallFails(Graph& graph, absl::string_view op,
-                              const std::vector<ValueId>& inputs,
-                              const Attributes& attributes = {},
+                              const std::vector<ValueId>& inputs, const Attributes& attributes = {},
                               const Graph::RecordOptions& options = {}) {
   const std::string before = DumpGraph(graph);
   const absl::Status status = graph.Record(op, inputs, attributes, options).status();

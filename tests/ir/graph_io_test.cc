@@ -27,8 +27,7 @@ Graph Sample() {
   const ValueId s = Declare(graph, BufferKind::kState, "s", {1});
   CHECK(graph.SetInitialData(w, Blob::Own(Bytes(12, 1)), "values").ok());
   CHECK(graph.SetInitialFill(s, 0x3f800000, "ones").ok());
-  const ValueId product =
-      Must(graph.Record("mul", {x, w}, {}, {"encoder", {}}))[0];
+  const ValueId product = Must(graph.Record("mul", {x, w}, {}, {"encoder", {}}))[0];
   const ValueId view = Call(graph, "reshape", {product}, Attributes().List("shape", {6}));
   const ValueId sum = SumAll(graph, view);
   const ValueId rounded = Call(graph, "cast", {sum}, Attributes().Token("dtype", "bf16"));
@@ -171,8 +170,8 @@ TEST_CASE("graph io: operators and attributes") {
                 t.nodes[1].attributes.push_back(t.nodes[1].attributes[0]));
   OA_CHECK_EDIT(kDataLoss, "attribute.kind is 8",
                 t.nodes[1].attributes[0].kind = static_cast<AttributeKind>(8));
-  OA_CHECK_EDIT(kInvalidArgument, "must be list", t.nodes[1].attributes[0].kind =
-                                                      AttributeKind::kF32);
+  OA_CHECK_EDIT(kInvalidArgument, "must be list",
+                t.nodes[1].attributes[0].kind = AttributeKind::kF32);
   OA_CHECK_EDIT(kInvalidArgument, "reshape", t.nodes[1].attributes[0].integers = {INT64_MIN});
   OA_CHECK_EDIT(kDataLoss, "expected f32[3, 2]", t.nodes[1].attributes[0].integers = {3, 2});
   OA_CHECK_EDIT(kInvalidArgument, "must be one of", t.nodes[3].attributes[0].token = "f99");
@@ -270,8 +269,8 @@ TEST_CASE("graph io: damage behind a good digest never crashes") {
   for (int i = 0; i < 20000; ++i) {
     std::vector<uint8_t> bytes = good;
     for (int flips = 1 + random() % 4; flips > 0; --flips) {
-      bytes[64 + random() % flatbuffer_size] = static_cast<uint8_t>(
-          random() % 3 == 0 ? random() : (random() % 2 == 0 ? 0 : 255));
+      bytes[64 + random() % flatbuffer_size] =
+          static_cast<uint8_t>(random() % 3 == 0 ? random() : (random() % 2 == 0 ? 0 : 255));
     }
     Reseal(bytes);
     const absl::StatusOr<Graph> graph = Parse(bytes);

@@ -54,8 +54,7 @@ uint64_t Scan(std::vector<uint32_t> sizes, std::vector<bool> flags) {
 TEST_CASE("config_identity: the eight examples of the specification") {
   CHECK_EQ(Preprocess({3, 3, 2, 1, 1, 1}, {1e-5f, 0.01f, 2.0f, 0.2f}), 0x0bfa89120936ea20u);
   CHECK_EQ(Preprocess({128, 64, 2, 16, 1, 4}, {1e-5f, 1e-3f, 0.1f, 1e-4f}), 0xb76bc9a1ef79038au);
-  CHECK_EQ(Preprocess({2048, 128, 32, 32, 1, 1}, {1e-5f, 1e-3f, 0.1f, 1e-4f}),
-           0x71838baf273268bdu);
+  CHECK_EQ(Preprocess({2048, 128, 32, 32, 1, 1}, {1e-5f, 1e-3f, 0.1f, 1e-4f}), 0x71838baf273268bdu);
   CHECK_EQ(Scan({2, 6, 2, 0, 3, 4, 2, 1}, {true, true, false}), 0xe5612ecfc3d349d7u);
   CHECK_EQ(Scan({2, 6, 2, 2, 3, 4, 2, 1}, {true, true, false}), 0xad00ec0291d0d955u);
   CHECK_EQ(Scan({1, 3, 2, 1, 2, 3, 1, 2}, {true, true, true}), 0xf478a6b32ecf9577u);
@@ -88,8 +87,8 @@ uint64_t IdentityOf(const Variant& variant) {
   const ValueId w = Declare(graph, variant.kind, variant.storage, {variant.extent});
   Graph::RecordOptions options;
   options.label = variant.label;
-  const ValueId y = Must(graph.Record(variant.op, {variant.swap ? w : x, variant.swap ? x : w}, {},
-                                      options))[0];
+  const ValueId y =
+      Must(graph.Record(variant.op, {variant.swap ? w : x, variant.swap ? x : w}, {}, options))[0];
   const ValueId z = Call(graph, "scale", {y}, Attributes().F32("scalar", variant.scalar));
   REQUIRE(graph.AddOutput(variant.output, z).ok());
   return GraphIdentity(graph);

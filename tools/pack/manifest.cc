@@ -180,8 +180,9 @@ void AddEpilogue(Kernel& kernel) {
 }
 
 absl::Status ReadVariant(const Json& variant, Kernel& kernel) {
-  OA_RETURN_IF_ERROR(RequireKeys(variant, {"suffix", "defines", "device", "subgroup_size",
-                                           "features", "tile", "requires", "optimize"}));
+  OA_RETURN_IF_ERROR(RequireKeys(variant, {"suffix", "source", "defines", "device",
+                                           "subgroup_size", "features", "tile", "requires",
+                                           "optimize"}));
   OA_ASSIGN_OR_RETURN(const std::string suffix, ReadText(variant, "suffix"));
   kernel.name = kernel.base + suffix;
   OA_ASSIGN_OR_RETURN(const std::string device, ReadText(variant, "device", "any"));

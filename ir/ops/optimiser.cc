@@ -1,0 +1,262 @@
+// Optimiser updates: in-place, never differentiable, driven by a state block on the device so that
+// a replay may change the learning rate. Each update is one record of a multi-tensor kernel; the
+// fuse pass joins the records of many parameters into one dispatch.
+#include <algorithm>
+#include <cmath>
+
+#include "ir/lower.h"
+#include "ir/op.h"
+#include "ir/ops/families.h"
+#include "schema/checked_math.h"
+#include "schema/status_macros.h"
+
+namespace oa::ir {
+namespace {
+
+constexpr char kFamily[] = "optimiser";
+
+OperandDef Read(const char* name, DType dtype = DType::F32) {
+  return {.name = name, .dtypes = Only(dtype), .differentiable = false};
+}
+
+OperandDef Mutated(const char* name, DType dtype = DType::F32) {
+  return {.name = name, .dtypes = Only(dtype), .differentiable = false, .mutated = true};
+}
+
+ResultDef Output(const char* name) { return {.name = name, .differentiable = false}; }
+
+AttributeDef Real(const char* name) { return {name, AttributeKind::kF32}; }
+
+// ---- Validation ----
+
+// InvalidArgument unless `allowed` holds for attribute `name`.
+absl::Status RequireReal(const InferContext& ctx, const char* name, bool (*allowed)(float),
+                         const char* rule) {
+  const float value = ctx.attributes().f32(name);
+  if (allowed(value)) return absl::OkStatus();
+  return ctx.Fail("attribute '", name, "' is ", value, ", must be ", rule);
+}
+
+absl::Status RequireFinite(const InferContext& ctx, const char* name) {
+  return RequireReal(ctx, name, [](float x) { return std::isfinite(x); }, "finite");
+}
+
+absl::Status RequireNotNegative(const InferContext& ctx, const char* name) {
+  return RequireReal(ctx, name, [](float x) { return std::isfinite(x) && x >= 0; },
+                     "finite and not negative");
+}
+
+absl::Status RequirePositive(const InferContext& ctx, const char* name) {
+  return RequireReal(ctx, name, [](float x) { return std::isfinite(x) && x > 0; },
+                     "finite and greater than zero");
+}
+
+absl::Status RequireBeta(const InferContext& ctx, const char* name) {
+  return RequireReal(ctx, name, [](float x) { return x >= 0 && x < 1; },
+                     "at least 0 and less than 1");
+}
+
+// Operands param, grad, momentum?, state.
+absl::Status InferSgd(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(RequireFinite(ctx, "lr"));
+  OA_RETURN_IF_ERROR(RequireNotNegative(ctx, "momentum"));
+  OA_RETURN_IF_ERROR(RequireNotNegative(ctx, "weight_decay"));
+  OA_RETURN_IF_ERROR(ctx.RequireSameShape(1, 0));
+  OA_RETURN_IF_ERROR(ctx.RequireShape(3, {3}));
+  ctx.AddInPlace(0);
+  if (ctx.has(2)) {
+    OA_RETURN_IF_ERROR(ctx.RequireSameShape(2, 0));
+    ctx.AddInPlace(2);
+  } else if (ctx.attributes().f32("momentum") != 0) {
+    return ctx.Fail("operand 'momentum' is required when attribute 'momentum' is not 0");
+  }
+  return absl::OkStatus();
+}
+
+// Operands param, grad, m, v, state.
+absl::Status InferAdam(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(RequireFinite(ctx, "lr"));
+  OA_RETURN_IF_ERROR(RequireBeta(ctx, "beta1"));
+  OA_RETURN_IF_ERROR(RequireBeta(ctx, "beta2"));
+  OA_RETURN_IF_ERROR(RequirePositive(ctx, "epsilon"));
+  OA_RETURN_IF_ERROR(RequireNotNegative(ctx, "weight_decay"));
+  for (int i : {1, 2, 3}) OA_RETURN_IF_ERROR(ctx.RequireSameShape(i, 0));
+  OA_RETURN_IF_ERROR(ctx.RequireShape(4, {6}));
+  for (int i : {0, 2, 3}) ctx.AddInPlace(i);
+  return absl::OkStatus();
+}
+
+absl::Status InferAdvance(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(ctx.RequireShape(0, {6}));
+  ctx.AddInPlace(0);
+  return absl::OkStatus();
+}
+
+absl::Status InferClip(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(RequirePositive(ctx, "max_norm"));
+  for (int i = 0; i < ctx.operand_count(); ++i) ctx.AddInPlace(i);
+  return ctx.AddResult(DType::F32, {1});
+}
+
+// ---- Lowering ----
+
+// What follows the buffers of a record that is alone in its dispatch.
+KernelCall& EndRecord(KernelCall& call, uint64_t blocks, uint64_t count) {
+  return call.U32(/*first_block=*/0).U32(blocks).U32(count);
+}
+
+absl::Status LowerSgd(LowerContext& ctx) {
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("sgd_f32"));
+  const uint64_t count = ctx.input_count_of(0);
+  const uint64_t blocks = CeilDiv(count, kernel->tile[0]);
+  KernelCall call(kernel);
+  call.Buffer(ctx.in(3)).U32(/*record_count=*/1).U32(blocks);
+  call.Buffer(ctx.out(0)).Buffer(ctx.in(1)).Buffer(ctx.in_or_null(2));
+  EndRecord(call, blocks, count);
+  call.Constant("has_momentum", ctx.has_input(2))
+      .Constant("nesterov", ctx.attributes().boolean("nesterov"));
+  return ctx.Emit(std::move(call.Flops(8 * count).Grid(ctx.RowGroups(blocks))));
+}
+
+template <bool kDecoupled>
+absl::Status LowerAdam(LowerContext& ctx) {
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("adam_f32"));
+  const uint64_t count = ctx.input_count_of(0);
+  const uint64_t blocks = CeilDiv(count, kernel->tile[0]);
+  KernelCall call(kernel);
+  call.Buffer(ctx.in(4)).U32(/*record_count=*/1).U32(blocks);
+  call.Buffer(ctx.out(0)).Buffer(ctx.in(1)).Buffer(ctx.out(1)).Buffer(ctx.out(2));
+  EndRecord(call, blocks, count);
+  call.Constant("decoupled", kDecoupled);
+  return ctx.Emit(std::move(call.Flops(16 * count).Grid(ctx.RowGroups(blocks))));
+}
+
+absl::Status LowerAdvance(LowerContext& ctx) {
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("optimiser_advance_u32"));
+  return ctx.Emit(KernelCall(kernel).Buffer(ctx.out()));
+}
+
+// How the gradients of one clip_grad_norm are cut. Every workgroup of the second dispatch adds all
+// partial sums, so there are few of them: about kClipBlocks, whatever the model.
+struct ClipBlocks {
+  uint64_t block_elements = 0;
+  uint64_t total = 0;
+  uint64_t elements = 0;
+};
+
+ClipBlocks CutForClipping(const LowerContext& ctx, uint64_t least_elements) {
+  constexpr uint64_t kClipBlocks = 1024;
+  ClipBlocks blocks;
+  for (int i = 0; i < ctx.input_count(); ++i) blocks.elements += ctx.input_count_of(i);
+  blocks.block_elements =
+      std::max(least_elements, AlignUp(CeilDiv(blocks.elements, kClipBlocks), 4));
+  for (int i = 0; i < ctx.input_count(); ++i) {
+    blocks.total += CeilDiv(ctx.input_count_of(i), blocks.block_elements);
+  }
+  return blocks;
+}
+
+void AddClipRecords(const LowerContext& ctx, const ClipBlocks& blocks, KernelCall& call) {
+  uint64_t first_block = 0;
+  for (int i = 0; i < ctx.input_count(); ++i) {
+    const uint64_t count = ctx.input_count_of(i);
+    const uint64_t own = CeilDiv(count, blocks.block_elements);
+    call.Buffer(ctx.in(i)).U32(first_block).U32(own).U32(count);
+    first_block += own;
+  }
+}
+
+absl::Status LowerClip(LowerContext& ctx) {
+  OA_ASSIGN_OR_RETURN(const Kernel* partial, ctx.Select("clip_partial_f32"));
+  OA_ASSIGN_OR_RETURN(const Kernel* apply, ctx.Select("clip_apply_f32"));
+  const ClipBlocks blocks = CutForClipping(ctx, partial->tile[0]);
+  const BufferSlice partials = ctx.Scratch("partials", DType::F32, {blocks.total});
+  KernelCall sums(partial);
+  sums.Buffer(partials).U32(ctx.input_count()).U32(blocks.total).U32(blocks.block_elements);
+  AddClipRecords(ctx, blocks, sums);
+  sums.Flops(2 * blocks.elements).Grid(ctx.RowGroups(blocks.total));
+  OA_RETURN_IF_ERROR(ctx.Emit(std::move(sums)));
+
+  KernelCall scale(apply);
+  scale.Buffer(partials).Buffer(ctx.out(ctx.input_count()));
+  scale.U32(ctx.input_count()).U32(blocks.total).U32(blocks.block_elements);
+  scale.F32(ctx.attributes().f32("max_norm"));
+  AddClipRecords(ctx, blocks, scale);
+  scale.Flops(blocks.elements).Grid(ctx.RowGroups(blocks.total));
+  return ctx.Emit(std::move(scale));
+}
+
+// ---- Rows ----
+
+OpDef SgdRow() {
+  OpDef row;
+  row.name = "sgd_step";
+  row.family = kFamily;
+  row.equation = "d = grad + wd * w; without momentum w -= lr * d; else m = mu * m + d, "
+                 "w -= lr * (nesterov ? d + mu * m : m)";
+  row.shapes = "param, grad, momentum? [..], state f32 [3] = {lr, mu, wd}";
+  row.operands = {Mutated("param"), Read("grad"), Mutated("momentum"), Read("state")};
+  row.operands[2].optional = true;
+  row.results = {Output("param"), Output("momentum")};
+  row.results[1].optional = true;
+  row.attributes = {Real("lr"), Real("momentum"), Real("weight_decay"),
+                    {"nesterov", AttributeKind::kBool}};
+  row.infer = InferSgd;
+  row.lower = LowerSgd;
+  return row;
+}
+
+template <bool kDecoupled>
+OpDef AdamRow() {
+  OpDef row;
+  row.name = kDecoupled ? "adamw_step" : "adam_step";
+  row.family = kFamily;
+  row.equation = std::string(kDecoupled ? "w -= lr * wd * w, d = grad; " : "d = grad + wd * w; ") +
+                 "m = b1 * m + (1 - b1) * d; v = b2 * v + (1 - b2) * d^2; "
+                 "w -= lr * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)";
+  row.shapes = "param, grad, m, v [..], state u32 [6] = {t; bits of f32 lr, b1, b2, eps, wd}";
+  row.operands = {Mutated("param"), Read("grad"), Mutated("m"), Mutated("v"),
+                  Read("state", DType::U32)};
+  row.results = {Output("param"), Output("m"), Output("v")};
+  row.attributes = {Real("lr"), Real("beta1"), Real("beta2"), Real("epsilon"),
+                    Real("weight_decay")};
+  row.infer = InferAdam;
+  row.lower = LowerAdam<kDecoupled>;
+  return row;
+}
+
+OpDef AdvanceRow() {
+  OpDef row;
+  row.name = "optimiser_advance";
+  row.family = kFamily;
+  row.equation = "t += 1";
+  row.shapes = "state u32 [6], of which word 0 is t";
+  row.operands = {Mutated("state", DType::U32)};
+  row.results = {Output("state")};
+  row.infer = InferAdvance;
+  row.lower = LowerAdvance;
+  return row;
+}
+
+OpDef ClipRow() {
+  OpDef row;
+  row.name = "clip_grad_norm";
+  row.family = kFamily;
+  row.equation = "norm = sqrt(sum over all gradients of g^2); norm > max_norm: g *= max_norm / norm";
+  row.shapes = "gradients [..] each, norm [1]";
+  row.operands = {Mutated("gradients")};
+  row.operands[0].variadic = true;
+  row.results = {Output("gradients"), Output("norm")};
+  row.attributes = {Real("max_norm")};
+  row.infer = InferClip;
+  row.lower = LowerClip;
+  return row;
+}
+
+}  // namespace
+
+std::vector<OpDef> OptimiserOps() {
+  return {SgdRow(), AdamRow<false>(), AdamRow<true>(), AdvanceRow(), ClipRow()};
+}
+
+}  // namespace oa::ir

@@ -1,0 +1,57 @@
+// column_sum: y[p, c] = sum of x[r, c] over rows r in [p * chunk, min((p + 1) * chunk, rows)), then
+// the epilogue at index p * columns + c. With chunk >= rows this is the whole sum of each column.
+// Shapes:   x [rows, columns] dense, y [ceil(rows / chunk), columns].
+// Cost:     reads 4 rows columns bytes once; one addition per element.
+// Numerics: fp32; OA_LINES partial sums in ascending order, added in a fixed tree. The order depends
+//           on the variant alone.
+// Design:   a workgroup owns OA_WG / OA_LINES columns of one part; its invocations share the rows as
+//           OA_LINES interleaved lines, so that neighbours read neighbouring columns.
+#version 460
+#include "common/epilogue.glsl"
+
+OA_LOCAL_SIZE(OA_WG);
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
+  F32In x;
+  uint rows, columns, chunk;
+  OA_EPILOGUE_ARGUMENTS
+};
+OA_PUSH(Args);
+OA_EPILOGUE_CODE
+
+const uint kColumns = OA_WG / OA_LINES;
+#if OA_LINES > 1
+shared float partial[OA_LINES][kColumns];
+#endif
+
+float sum_line(uint column, uint first, uint end) {
+  F32In x = args.x;
+  uint columns = args.columns;
+  float sum = 0.0;
+  for (uint r = first; r < end; r = oa_advance(r, OA_LINES, end)) sum += x.v[r * columns + column];
+  return sum;
+}
+
+void main() {
+  uint rows = args.rows, columns = args.columns, chunk = max(args.chunk, 1u);
+  uint parts = (rows - 1) / chunk + 1, blocks = (columns - 1) / kColumns + 1;
+  uint lane = gl_LocalInvocationID.x % kColumns, line = gl_LocalInvocationID.x / kColumns;
+  oa_epilogue_prepare();
+  OA_FOR_EACH_ROW(block, parts * blocks) {
+    uint part = block / blocks, column = block % blocks * kColumns + lane;
+    uint first = part * chunk, end = first + min(chunk, rows - first);
+    float sum = column < columns ? sum_line(column, first + line, end) : 0.0;
+#if OA_LINES > 1
+    partial[line][lane] = sum;
+    [[unroll]] for (uint half_lines = OA_LINES / 2; half_lines > 0; half_lines /= 2) {
+      barrier();
+      if (line < half_lines) {
+        sum += partial[line + half_lines][lane];
+        partial[line][lane] = sum;
+      }
+    }
+    barrier();
+#endif
+    if (line == 0 && column < columns) oa_epilogue_store(part * columns + column, sum);
+  }
+}

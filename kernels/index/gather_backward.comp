@@ -1,0 +1,172 @@
+// gather_backward: dtable[v, :] = sum of g[n, :] over the n with indices[n] == v, in increasing n.
+//   A workgroup owns part of a row of dtable. It finds its n by scanning all indices, staged as one bit
+//   a position, or (use_lists) in the row's list from index_lists.comp, which it sorts; lists that do
+//   not fit are replaced by the scan.
+// Shapes:   g [count, columns], indices [count], cells U32 [rows], order U32 [count],
+//           dtable [rows, columns].
+// Cost:     reads 4 * count * columns bytes and writes 4 * rows * columns; besides, the scan reads
+//           every index once a workgroup, the lists 8 bytes a row and 4 a position.
+// Numerics: F32 sums of at most 32 terms, which are then summed: the error grows with the number of
+//           terms / 32. The order is fixed.
+#version 460
+#include "index/index.glsl"
+#ifdef OA_CPU
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+
+OA_LOCAL_SIZE(OA_WG);
+
+layout(constant_id = 1) const uint use_lists = 0;
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
+  F32In g;
+  U32In indices;
+  U32In cells;
+  U32In order;
+  F32Out dtable;
+  uint count;
+  uint rows;
+  uint columns;
+};
+OA_PUSH(Args);
+
+const uint kColumns = 4;  // of one invocation
+const uint kTerms = 32;   // of one short sum
+
+// What one invocation adds up: columns first, first + OA_WG, ...
+uint first_column;
+uint terms;
+vec4 short_sum;
+vec4 total;
+
+F32In g;
+U32In indices;
+U32In order;
+uint count;
+uint columns;
+
+void add_position(uint n) {
+  uint base = n * columns;
+  [[unroll]] for (uint j = 0; j < kColumns; ++j) {
+    uint d = oa_add_saturated(first_column, j * OA_WG);
+    if (d < columns) short_sum[j] += g.v[base + d];
+  }
+  if (++terms == kTerms) {
+    total += short_sum;
+    short_sum = vec4(0.0);
+    terms = 0;
+  }
+}
+
+void add_bits(uint first, uint bits) {
+  while (bits != 0u) {
+    add_position(first + findLSB(bits));
+    bits &= bits - 1u;
+  }
+}
+
+bool matches(uint n, uint v) { return n < count && load_index(indices, n) == v; }
+
+#ifdef OA_CPU
+
+const uint kLongestList = 64;
+
+void add_by_scan(uint v) {
+  uint lane = gl_LocalInvocationID.x;
+  for (uint n = 0; n < count; n = oa_advance(n, OA_WG, count)) {
+    add_bits(n, subgroupOr(matches(n + lane, v) ? 1u << lane : 0u));
+  }
+}
+
+// Picks the smallest position that is left, again and again.
+void add_list(uint begin, uint length) {
+  uint least = 0;
+  for (uint k = 0; k < length; ++k) {
+    uint next = 0xffffffffu;
+    OA_FOR_EACH_COLUMN(j, length) {
+      uint n = order.v[begin + j];
+      if (n >= least) next = min(next, n);
+    }
+    next = subgroupMin(next);
+    if (next < count) add_position(next);
+    least = next + 1u;
+  }
+}
+
+#else
+
+const uint kLongestList = OA_WG;
+const uint kWords = 128;            // of the bit field: 4096 positions at a time
+shared uint words[max(kWords, OA_WG)];  // the bit field, or a list as it comes
+shared uint sorted[OA_WG];
+
+void add_by_scan(uint v) {
+  uint lane = gl_LocalInvocationID.x;
+  for (uint first = 0; first < count; first = oa_advance(first, kWords * 32u, count)) {
+    barrier();  // all have read the words of the block before
+    for (uint w = lane; w < kWords; w += OA_WG) words[w] = 0u;
+    barrier();
+    [[unroll]] for (uint j = lane; j < kWords * 32u; j += OA_WG) {
+      if (matches(oa_add_saturated(first, j), v)) atomicOr(words[j / 32u], 1u << (j % 32u));
+    }
+    barrier();
+    for (uint w = 0; w < kWords; ++w) add_bits(first + w * 32u, words[w]);
+  }
+}
+
+// Sorts by counting the smaller positions.
+void add_list(uint begin, uint length) {
+  uint lane = gl_LocalInvocationID.x;
+  uint own = lane < length ? order.v[begin + lane] : 0xffffffffu;
+  barrier();  // all have read the lists of the row before
+  words[lane] = own;
+  barrier();
+  uint rank = 0;
+  for (uint j = 0; j < length; ++j) rank += uint(words[j] < own);
+  if (lane < length) sorted[rank] = own;
+  barrier();
+  for (uint j = 0; j < length; ++j) {
+    if (sorted[j] < count) add_position(sorted[j]);
+  }
+}
+
+#endif
+
+void add_row(uint v) {
+  if (use_lists == 0u) {
+    add_by_scan(v);
+    return;
+  }
+  uint begin = v > 0u ? min(args.cells.v[v - 1u], count) : 0u;
+  uint end = min(args.cells.v[v], count);
+  uint length = end - min(begin, end);
+  if (length <= kLongestList) {
+    add_list(begin, length);
+  } else {
+    add_by_scan(v);
+  }
+}
+
+void main() {
+  g = args.g;
+  indices = args.indices;
+  order = args.order;
+  count = args.count;
+  columns = args.columns;
+  F32Out dtable = args.dtable;
+  const uint kTile = OA_WG * kColumns;
+  uint tiles = columns / kTile + uint(columns % kTile != 0u);
+  OA_FOR_EACH_ROW(r, oa_mul_saturated(args.rows, tiles)) {
+    uint v = r / tiles;
+    first_column = (r - v * tiles) * kTile + gl_LocalInvocationID.x;
+    terms = 0;
+    short_sum = vec4(0.0);
+    total = vec4(0.0);
+    add_row(v);
+    total += short_sum;
+    [[unroll]] for (uint j = 0; j < kColumns; ++j) {
+      uint d = oa_add_saturated(first_column, j * OA_WG);
+      if (d < columns) dtable.v[v * columns + d] = total[j];
+    }
+  }
+}
