@@ -30,8 +30,7 @@ void AddUnaryRows(std::vector<OpDef>& rows) {
       rows, kFamily,
       {"silu", "y = x * sigmoid(x)", "dx = g * s * (1 + x * (1 - s)), s = sigmoid(x)"});
   AddUnary<OA_EW_SOFTPLUS, OA_EW_SOFTPLUS_BWD, Saves::kInput>(
-      rows, kFamily,
-      {"softplus", "y = max(x, 0) + ln(1 + e^-|x|)", "dx = g * sigmoid(x)"});
+      rows, kFamily, {"softplus", "y = max(x, 0) + ln(1 + e^-|x|)", "dx = g * sigmoid(x)"});
   AddUnary<OA_EW_TANH, OA_EW_TANH_BWD, Saves::kOutput>(
       rows, kFamily, {"tanh", "y = tanh(x)", "dx = g * (1 - y^2)"});
 }

@@ -164,15 +164,17 @@ absl::Status LowerBackward(LowerContext& ctx) {
 
 // ---- Rows ----
 
-constexpr char kGradient[] = "dlogits = g / V * (softmax(logits) - onehot(labels)) on rows that "
-                             "count, 0 on others, NaN where the label is outside [0, C)";
+constexpr char kGradient[] =
+    "dlogits = g / V * (softmax(logits) - onehot(labels)) on rows that "
+    "count, 0 on others, NaN where the label is outside [0, C)";
 
 void AddCrossEntropy(std::vector<OpDef>& rows) {
   OpDef row;
   row.name = "cross_entropy";
   row.family = "loss";
-  row.equation = "loss = sum over the V rows with label != ignore_index of "
-                 "-log_softmax(logits)[label], / V; 0 when V = 0";
+  row.equation =
+      "loss = sum over the V rows with label != ignore_index of "
+      "-log_softmax(logits)[label], / V; 0 when V = 0";
   row.shapes = "logits [R, C], labels [R], loss [1], rows_counted [1] = V";
   row.operands = {{.name = "logits"},
                   {.name = "labels", .dtypes = kIndexTypes, .differentiable = false}};
@@ -199,8 +201,9 @@ void AddMasked(std::vector<OpDef>& rows) {
   OpDef row;
   row.name = "cross_entropy_masked";
   row.family = "loss";
-  row.equation = "loss = sum over the rows with mask != 0 of -log_softmax(logits)[label], / "
-                 "valid_count";
+  row.equation =
+      "loss = sum over the rows with mask != 0 of -log_softmax(logits)[label], / "
+      "valid_count";
   row.shapes = "logits [R, C], labels [R], mask [R], loss [1]";
   row.operands = {{.name = "logits"},
                   {.name = "labels", .dtypes = kIndexTypes, .differentiable = false},

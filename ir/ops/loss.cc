@@ -17,17 +17,20 @@ using Reg = EwBuilder::Reg;
 enum class Loss { kMse, kL1, kSmoothL1, kBce, kBceWithLogits };
 
 // Width of the quadratic part of smooth_l1; the others have no attribute.
-float Beta(const Attributes& attributes) {
-  return attributes.empty() ? 0 : attributes.f32("beta");
-}
+float Beta(const Attributes& attributes) { return attributes.empty() ? 0 : attributes.f32("beta"); }
 
 Reg Term(Loss loss, EwBuilder& b, Reg p, Reg t, float beta) {
   switch (loss) {
-    case Loss::kMse: return b.Op(OA_EW_SQUARE, b.Op2(OA_EW_SUB, p, t));
-    case Loss::kL1: return b.Op(OA_EW_ABS, b.Op2(OA_EW_SUB, p, t));
-    case Loss::kSmoothL1: return b.Op(OA_EW_SMOOTH_L1, b.Op2(OA_EW_SUB, p, t), beta);
-    case Loss::kBce: return b.Op2(OA_EW_BCE, p, t);
-    case Loss::kBceWithLogits: break;
+    case Loss::kMse:
+      return b.Op(OA_EW_SQUARE, b.Op2(OA_EW_SUB, p, t));
+    case Loss::kL1:
+      return b.Op(OA_EW_ABS, b.Op2(OA_EW_SUB, p, t));
+    case Loss::kSmoothL1:
+      return b.Op(OA_EW_SMOOTH_L1, b.Op2(OA_EW_SUB, p, t), beta);
+    case Loss::kBce:
+      return b.Op2(OA_EW_BCE, p, t);
+    case Loss::kBceWithLogits:
+      break;
   }
   return b.Op2(OA_EW_BCE_LOGITS, p, t);
 }
@@ -37,10 +40,14 @@ Reg Slope(Loss loss, EwBuilder& b, Reg p, Reg t, Reg g, float beta) {
   switch (loss) {
     case Loss::kMse:
       return b.Op2(OA_EW_MUL, b.Op(OA_EW_SCALE, b.Op2(OA_EW_SUB, p, t), 2.0f), g);
-    case Loss::kL1: return b.Op2(OA_EW_ABS_BWD, b.Op2(OA_EW_SUB, p, t), g);
-    case Loss::kSmoothL1: return b.Op2(OA_EW_SMOOTH_L1_BWD, b.Op2(OA_EW_SUB, p, t), g, beta);
-    case Loss::kBce: return b.Op2(OA_EW_MUL, b.Op2(OA_EW_BCE_BWD, p, t), g);
-    case Loss::kBceWithLogits: break;
+    case Loss::kL1:
+      return b.Op2(OA_EW_ABS_BWD, b.Op2(OA_EW_SUB, p, t), g);
+    case Loss::kSmoothL1:
+      return b.Op2(OA_EW_SMOOTH_L1_BWD, b.Op2(OA_EW_SUB, p, t), g, beta);
+    case Loss::kBce:
+      return b.Op2(OA_EW_MUL, b.Op2(OA_EW_BCE_BWD, p, t), g);
+    case Loss::kBceWithLogits:
+      break;
   }
   return b.Op2(OA_EW_MUL, b.Op2(OA_EW_BCE_LOGITS_BWD, p, t), g);
 }

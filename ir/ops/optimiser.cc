@@ -38,22 +38,23 @@ absl::Status RequireReal(const InferContext& ctx, const char* name, bool (*allow
 }
 
 absl::Status RequireFinite(const InferContext& ctx, const char* name) {
-  return RequireReal(ctx, name, [](float x) { return std::isfinite(x); }, "finite");
+  return RequireReal(
+      ctx, name, [](float x) { return std::isfinite(x); }, "finite");
 }
 
 absl::Status RequireNotNegative(const InferContext& ctx, const char* name) {
-  return RequireReal(ctx, name, [](float x) { return std::isfinite(x) && x >= 0; },
-                     "finite and not negative");
+  return RequireReal(
+      ctx, name, [](float x) { return std::isfinite(x) && x >= 0; }, "finite and not negative");
 }
 
 absl::Status RequirePositive(const InferContext& ctx, const char* name) {
-  return RequireReal(ctx, name, [](float x) { return std::isfinite(x) && x > 0; },
-                     "finite and greater than zero");
+  return RequireReal(
+      ctx, name, [](float x) { return std::isfinite(x) && x > 0; }, "finite and greater than zero");
 }
 
 absl::Status RequireBeta(const InferContext& ctx, const char* name) {
-  return RequireReal(ctx, name, [](float x) { return x >= 0 && x < 1; },
-                     "at least 0 and less than 1");
+  return RequireReal(
+      ctx, name, [](float x) { return x >= 0 && x < 1; }, "at least 0 and less than 1");
 }
 
 // Operands param, grad, momentum?, state.
@@ -192,15 +193,16 @@ OpDef SgdRow() {
   OpDef row;
   row.name = "sgd_step";
   row.family = kFamily;
-  row.equation = "d = grad + wd * w; without momentum w -= lr * d; else m = mu * m + d, "
-                 "w -= lr * (nesterov ? d + mu * m : m)";
+  row.equation =
+      "d = grad + wd * w; without momentum w -= lr * d; else m = mu * m + d, "
+      "w -= lr * (nesterov ? d + mu * m : m)";
   row.shapes = "param, grad, momentum? [..], state f32 [3] = {lr, mu, wd}";
   row.operands = {Mutated("param"), Read("grad"), Mutated("momentum"), Read("state")};
   row.operands[2].optional = true;
   row.results = {Output("param"), Output("momentum")};
   row.results[1].optional = true;
-  row.attributes = {Real("lr"), Real("momentum"), Real("weight_decay"),
-                    {"nesterov", AttributeKind::kBool}};
+  row.attributes = {
+      Real("lr"), Real("momentum"), Real("weight_decay"), {"nesterov", AttributeKind::kBool}};
   row.infer = InferSgd;
   row.lower = LowerSgd;
   return row;
@@ -242,7 +244,8 @@ OpDef ClipRow() {
   OpDef row;
   row.name = "clip_grad_norm";
   row.family = kFamily;
-  row.equation = "norm = sqrt(sum over all gradients of g^2); norm > max_norm: g *= max_norm / norm";
+  row.equation =
+      "norm = sqrt(sum over all gradients of g^2); norm > max_norm: g *= max_norm / norm";
   row.shapes = "gradients [..] each, norm [1]";
   row.operands = {Mutated("gradients")};
   row.operands[0].variadic = true;

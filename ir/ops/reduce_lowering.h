@@ -12,7 +12,7 @@
 
 namespace oa::ir {
 
-// The maximum of no elements is -inf; NaN does not win a maximum.
+// The maximum of no elements is -inf; a NaN wins.
 enum class ReduceKind { kSum, kMax };
 
 // out[0] = scale * reduce(in[0 .. n)); F32, n may be 0. One dispatch, two with scratch partials

@@ -10,6 +10,7 @@
 #include <bit>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "ir/grid.h"
@@ -48,7 +49,7 @@ class Encoder {
 
   // The value of the argument that `row` declares; nullopt for a name the machine does not have.
   std::optional<Argument> ArgumentFor(const KernelArgument& row) const {
-    if (row.name.compare(0, prefix_.size(), prefix_) != 0) return std::nullopt;
+    if (!absl::StartsWith(row.name, prefix_)) return std::nullopt;
     const FieldName field = ParseField(absl::string_view(row.name).substr(prefix_.size()));
     Argument argument;
     argument.kind = row.kind;
@@ -69,7 +70,7 @@ class Encoder {
   void SetConstants(const Kernel& kernel, std::vector<uint32_t>& values) const {
     for (size_t i = 0; i < kernel.constants.size(); ++i) {
       const std::string& name = kernel.constants[i].name;
-      if (name.compare(0, prefix_.size(), prefix_) != 0) continue;
+      if (!absl::StartsWith(name, prefix_)) continue;
       const FieldName field = ParseField(absl::string_view(name).substr(prefix_.size()));
       const std::optional<uint32_t> value = Constant(field);
       if (value) values[i] = *value;

@@ -2,10 +2,9 @@
 // the epilogue at index p * columns + c. With chunk >= rows this is the whole sum of each column.
 // Shapes:   x [rows, columns] dense, y [ceil(rows / chunk), columns].
 // Cost:     reads 4 rows columns bytes once; one addition per element.
-// Numerics: fp32; OA_LINES partial sums in ascending order, added in a fixed tree. The order depends
-//           on the variant alone.
-// Design:   a workgroup owns OA_WG / OA_LINES columns of one part; its invocations share the rows as
-//           OA_LINES interleaved lines, so that neighbours read neighbouring columns.
+// Numerics: fp32; OA_LINES partial sums in ascending order, added in a fixed tree.
+// Design:   a workgroup owns OA_WG / OA_LINES columns of one part; its invocations share the rows
+//           as OA_LINES interleaved lines, so that neighbours read neighbouring columns.
 #version 460
 #include "common/epilogue.glsl"
 

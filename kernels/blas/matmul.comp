@@ -43,7 +43,7 @@ float acc[kRows][kColumns];
     }                                                                                     \
   }
 
-// Invocation (ty, tx) owns rows ty * kRows + i and columns tx + 16 j: the stores of a row are dense.
+// Invocation (ty, tx) owns rows ty * kRows + i and columns tx + 16 j: stores of a row are dense.
 void multiply_slice(uint ty, uint tx) {
   [[unroll]] for (uint kk = 0; kk < kSlice; ++kk) {
     float l[kRows], r[kColumns];

@@ -28,7 +28,8 @@ shared vec4 left[2][OA_SLICE][kTile / 4];
 shared vec4 right[2][OA_SLICE][kTile / 4];
 vec4 acc[16];  // acc[(4 p + i) * 2 + q]: row 64 p + 4 ty + i, columns 64 q + 4 tx + 0..3
 
-// One operand as a panel of `extent` lines along x; element (x, kk) is at base + x*x_step + kk*k_step.
+// One operand: element kk of line x is at base + x * x_step + kk * k_step; x0 is the panel's first
+// line, `extent` the number of lines there are.
 struct Operand {
   F32In p;
   uint base;
@@ -42,7 +43,8 @@ struct Operand {
 
 Operand operand(F32In p, uint base, uint x0, uint extent, uint x_step, uint k_step) {
   bool along_k = k_step < x_step;
-  bool packed = min(k_step, x_step) == 1u && ((max(k_step, x_step) | base | (uvec2(p).x >> 2)) & 3u) == 0u;
+  uint multiple = max(k_step, x_step) | base | (uvec2(p).x >> 2);
+  bool packed = min(k_step, x_step) == 1u && (multiple & 3u) == 0u;
   return Operand(p, base, x0, extent, x_step, k_step, along_k, packed);
 }
 
@@ -96,8 +98,9 @@ void multiply_slice(uint buffer_index, uint ty, uint tx) {
 
 void multiply_tile(uint batch, uint row0, uint column0, uint ty, uint tx) {
   uint k = args.k;
-  Operand a = operand(args.a, batch * args.a_batch, row0, args.m, args.a_row, args.a_col);
-  Operand b = operand(args.b, batch * args.b_batch, column0, args.n, args.b_col, args.b_row);
+  F32In a_data = args.a, b_data = args.b;
+  Operand a = operand(a_data, batch * args.a_batch, row0, args.m, args.a_row, args.a_col);
+  Operand b = operand(b_data, batch * args.b_batch, column0, args.n, args.b_col, args.b_row);
   [[unroll]] for (uint t = 0; t < 16; ++t) acc[t] = vec4(0.0);
   vec4 next_a[kQuads], next_b[kQuads];
   [[unroll]] for (uint q = 0; q < kQuads; ++q) {

@@ -27,7 +27,7 @@ OA_PUSH(Args);
 
 #ifdef OA_NARROW
 #define OA_FIRST_ROW gl_LocalInvocationID.x
-#define OA_ROW_STEP gl_WorkGroupSize.x
+#define OA_ROW_STEP OA_WG
 #else
 #define OA_FIRST_ROW 0
 #define OA_ROW_STEP 1

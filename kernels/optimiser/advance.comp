@@ -4,7 +4,7 @@
 #version 460
 #include "common/base.glsl"
 
-OA_LOCAL_SIZE(1);
+OA_LOCAL_SIZE(OA_WG);
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
   U32InOut state;

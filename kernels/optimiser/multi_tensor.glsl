@@ -25,7 +25,7 @@ uint find_record(uint block) {
 // First elements of the groups of four that this lane has in elements [first, end) of a tensor.
 #define OA_FOR_EACH_GROUP(i, first, end)                                   \
   for (uint i = oa_add_saturated(first, 4 * gl_LocalInvocationID.x); i < (end); \
-       i = oa_advance(i, 4 * gl_WorkGroupSize.x, end))
+       i = oa_advance(i, 4 * OA_WG, end))
 
 // End of the block of `size` elements that starts at `first`, in a tensor of `count`.
 uint block_end(uint first, uint size, uint count) {

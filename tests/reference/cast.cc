@@ -48,14 +48,15 @@ std::vector<double> Interesting(DType dtype) {
   const double inf = INFINITY, nan = NAN;
   switch (dtype) {
     case DType::F32:
-      // The last four: ties of BF16 rounding, and a value that rounds to infinity.
-      return {0, -0.0, 0.99, -0.99, 1.5, -1.5, 254.9, 255, 255.5, 256, -1, 2147483520.0, 2147483648.0,
-              -2147483648.0, -2147483904.0, 4294967040.0, 4294967296.0, 1e30, -1e30, inf, -inf, nan,
-              1.00390625, 1.01171875, 3.3961775e38, 1.1754944e-38};
+      // The last ones: ties of BF16 rounding, one of them to infinity, and the least normal number.
+      return {0, -0.0, 0.99, -0.99, 1.5, -1.5, 254.9, 255, 255.5, 256, -1, 2147483520.0,
+              2147483648.0, -2147483648.0, -2147483904.0, 4294967040.0, 4294967296.0, 1e30, -1e30,
+              inf, -inf, nan, 1.00390625, 1.01171875, 3.3961775e38, 1.1754944e-38};
     case DType::I32: return {0, 1, -1, 255, 256, -255, 16777217, 2147483647, -2147483648.0};
     case DType::U32: return {0, 1, 255, 256, 16777217, 2147483648.0, 4294967295.0};
     case DType::U8: return {0, 1, 127, 128, 255};
-    case DType::BF16: return {0, 1, -1, 0.99609375, 255, 256, -3.5, 3e9, -3e9, 1e30, inf, -inf, nan};
+    case DType::BF16:
+      return {0, 1, -1, 0.99609375, 255, 256, -3.5, 0x1p31, 0x1p32, -0x1p33, inf, -inf, nan};
   }
   return {};
 }
@@ -137,7 +138,8 @@ std::vector<Tensor> FillWith(absl::Span<const Tensor> inputs, const Attributes& 
 ReferenceOp FillOp() {
   const auto value = [](float v) { return Attributes().F32("value", v); };
   ReferenceOp row = {"fill", FillWith};
-  row.samples = {{{Uniform({3, 7})}, value(0), kExact}, {{Uniform({2, 1031})}, value(0.1f), kExact}};
+  row.samples = {{{Uniform({3, 7})}, value(0), kExact},
+                 {{Uniform({2, 1031})}, value(0.1f), kExact}};
   row.rejections = {{"an I32 operand", {Integers(DType::I32, {3}, 0, 5)}, value(0)},
                     {"no operand", {}, value(0)},
                     {"no value", {Uniform({3})}}};

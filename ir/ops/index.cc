@@ -1,0 +1,170 @@
+// Indexing: gather, also called embedding.
+#include "ir/lower.h"
+#include "ir/op.h"
+#include "ir/ops/families.h"
+#include "schema/checked_math.h"
+#include "schema/status_macros.h"
+
+namespace oa::ir {
+namespace {
+
+constexpr char kFamily[] = "index";
+
+// The constant `index_type` of index.glsl.
+uint32_t IndexType(DType dtype) {
+  switch (dtype) {
+    case DType::U8: return 0;
+    case DType::U32: return 1;
+    default: return 2;
+  }
+}
+
+absl::Status InferGather(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(ctx.RequireRank(0, 2));
+  Shape shape = ctx.shape(1);
+  shape.push_back(ctx.shape(0)[1]);
+  return ctx.AddResult(DType::F32, shape);
+}
+
+absl::Status AdjointGather(AdjointContext& ctx) {
+  const int64_t rows = static_cast<int64_t>(ctx.shape(ctx.input(0))[0]);
+  OA_ASSIGN_OR_RETURN(const ValueId dtable,
+                      ctx.Emit("gather_backward", {ctx.grad(), ctx.input(1)},
+                               Attributes().I64("rows", rows)));
+  ctx.SetGrad(0, dtable);
+  return absl::OkStatus();
+}
+
+absl::Status LowerGather(LowerContext& ctx) {
+  if (ctx.output_count_of() == 0) return absl::OkStatus();
+  const Shape& table = ctx.input_shape(0);
+  const uint64_t unit = table[1] % 4 == 0 ? 4 : 1;
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(unit == 4 ? "gather_u32x4" : "gather_u32"));
+  return ctx.Emit(KernelCall(kernel)
+                      .Buffer(ctx.in(0))
+                      .Buffer(ctx.in(1))
+                      .Buffer(ctx.out())
+                      .U32(table[0])
+                      .U32(table[1] / unit)
+                      .U32(ctx.input_count_of(1))
+                      .Constant("index_type", IndexType(ctx.input_dtype(1)))
+                      .Grid(ctx.StridedGroups(*kernel, ctx.output_count_of() / unit)));
+}
+
+// ---- gather_backward ----
+
+absl::Status InferGatherBackward(InferContext& ctx) {
+  const int64_t rows = ctx.attributes().i64("rows");
+  if (rows < 0) return ctx.Fail("attribute 'rows' is ", rows, ", must not be negative");
+  Shape expected = ctx.shape(1);
+  expected.push_back(ctx.shape(0).back());
+  OA_RETURN_IF_ERROR(ctx.RequireShape(0, expected));
+  return ctx.AddResult(DType::F32, {static_cast<uint64_t>(rows), expected.back()});
+}
+
+// kColumns of gather_backward.comp.
+constexpr uint64_t kColumnsPerInvocation = 4;
+
+// Every workgroup of the scan reads all indices: fine up to this many rows times indices.
+uint64_t LargestScan(const DeviceProfile& profile) {
+  return uint64_t{1} << (profile.is_cpu ? 16 : 22);
+}
+
+// Which positions belong to which row: kernels/index/index_lists.comp.
+struct IndexLists {
+  BufferSlice cells;
+  BufferSlice order;
+};
+
+// One of the kernels made from index_lists.comp that run over the indices.
+absl::Status EmitOverIndices(LowerContext& ctx, absl::string_view base, const IndexLists& lists,
+                             bool scatter) {
+  const uint64_t count = ctx.input_count_of(1);
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(base));
+  KernelCall call(kernel);
+  call.Buffer(ctx.in(1)).Buffer(lists.cells);
+  if (scatter) call.Buffer(lists.order);
+  call.U32(count).U32(ctx.output_shape()[0]);
+  call.Constant("index_type", IndexType(ctx.input_dtype(1)));
+  call.Grid(ctx.StridedGroups(*kernel, count));
+  return ctx.Emit(std::move(call));
+}
+
+absl::StatusOr<IndexLists> EmitIndexLists(LowerContext& ctx) {
+  const uint64_t rows = ctx.output_shape()[0];
+  const IndexLists lists = {ctx.Scratch("cells", DType::U32, {rows}),
+                            ctx.Scratch("order", DType::U32, {ctx.input_count_of(1)})};
+  OA_ASSIGN_OR_RETURN(const Kernel* fill, ctx.Select("fill_f32"));
+  OA_RETURN_IF_ERROR(ctx.Emit(KernelCall(fill)
+                                  .Buffer(lists.cells)
+                                  .U32(rows)
+                                  .F32(0)  // all bits zero
+                                  .Grid(ctx.StridedGroups(*fill, rows))));
+  OA_RETURN_IF_ERROR(EmitOverIndices(ctx, "index_count", lists, false));
+  OA_ASSIGN_OR_RETURN(const Kernel* offsets, ctx.Select("index_offsets"));
+  OA_RETURN_IF_ERROR(ctx.Emit(KernelCall(offsets).Buffer(lists.cells).U32(rows)));
+  OA_RETURN_IF_ERROR(EmitOverIndices(ctx, "index_scatter", lists, true));
+  return lists;
+}
+
+absl::Status LowerGatherBackward(LowerContext& ctx) {
+  if (ctx.output_count_of() == 0) return absl::OkStatus();
+  const uint64_t rows = ctx.output_shape()[0], columns = ctx.output_shape()[1];
+  const uint64_t count = ctx.input_count_of(1);
+  // At most (2^32 - 1)^2.
+  const bool use_lists = rows * count > LargestScan(ctx.profile());
+  IndexLists lists;
+  if (use_lists) {
+    OA_ASSIGN_OR_RETURN(lists, EmitIndexLists(ctx));
+  }
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("gather_backward_f32"));
+  const uint64_t tiles = CeilDiv(columns, kColumnsPerInvocation * kernel->local_size[0]);
+  return ctx.Emit(KernelCall(kernel)
+                      .Buffer(ctx.in(0))
+                      .Buffer(ctx.in(1))
+                      .Buffer(lists.cells)
+                      .Buffer(lists.order)
+                      .Buffer(ctx.out())
+                      .U32(count)
+                      .U32(rows)
+                      .U32(columns)
+                      .Constant("index_type", IndexType(ctx.input_dtype(1)))
+                      .Constant("use_lists", use_lists ? 1 : 0)
+                      .Flops(count * columns)
+                      .Grid(ctx.RowGroups(rows * tiles)));
+}
+
+std::vector<OpDef> GatherRows() {
+  OpDef row;
+  row.name = "gather";
+  row.family = kFamily;
+  row.equation = "y[s, :] = table[indices[s], :]; zeros where the index is not in [0, V)";
+  row.shapes = "table [V, D], indices [S], y [S, D]; S any shape";
+  row.operands = {{.name = "table"},
+                  {.name = "indices", .dtypes = kIndexTypes, .differentiable = false}};
+  row.results = {{.name = "y"}};
+  row.allow_empty = true;
+  row.infer = InferGather;
+  row.adjoint = AdjointGather;
+  row.lower = LowerGather;
+
+  OpDef backward;
+  backward.name = "gather_backward";
+  backward.family = kFamily;
+  backward.equation = "dtable[v, :] = sum of g[s, :] over the s with indices[s] == v, s increasing";
+  backward.shapes = "g [S, D], indices [S], dtable [rows, D]";
+  backward.operands = {{.name = "g"},
+                       {.name = "indices", .dtypes = kIndexTypes, .differentiable = false}};
+  backward.results = {{.name = "dtable"}};
+  backward.attributes = {{"rows", AttributeKind::kI64}};
+  backward.allow_empty = true;
+  backward.infer = InferGatherBackward;
+  backward.lower = LowerGatherBackward;
+  return {row, backward};
+}
+
+}  // namespace
+
+std::vector<OpDef> IndexOps() { return GatherRows(); }
+
+}  // namespace oa::ir

@@ -1,0 +1,170 @@
+// Shape operators: reshape (a view) and transpose; slice.cc holds slice and concat.
+#include <algorithm>
+#include <utility>
+
+#include "ir/lower.h"
+#include "ir/op.h"
+#include "ir/ops/column_tiling.h"
+#include "ir/ops/families.h"
+#include "ir/ops/shape_attributes.h"
+#include "ir/ops/shape_rows.h"
+#include "schema/checked_math.h"
+#include "schema/status_macros.h"
+
+namespace oa::ir {
+namespace {
+
+constexpr char kFamily[] = "shape";
+
+// ---- reshape ----
+
+// Replaces the one extent of -1, at `inferred`, so that the element count is that of operand 0.
+absl::Status InferExtent(const InferContext& ctx, size_t inferred, Shape& shape) {
+  OA_ASSIGN_OR_RETURN(const uint64_t count, ElementCount(ctx.shape(0)));
+  shape[inferred] = 1;
+  const absl::StatusOr<uint64_t> others = ElementCount(shape);
+  if (!others.ok() || *others == 0 || count % *others != 0) {
+    return ctx.Fail("the extent -1 has no value that gives ", count, " elements");
+  }
+  shape[inferred] = count / *others;
+  return absl::OkStatus();
+}
+
+absl::Status InferReshape(InferContext& ctx) {
+  Shape shape;
+  int inferred = -1;
+  for (int64_t extent : ctx.attributes().list("shape")) {
+    if (extent < -1) return ctx.Fail("attribute 'shape' has the negative extent ", extent);
+    if (extent == -1 && inferred >= 0) {
+      return ctx.Fail("attribute 'shape' has more than one extent of -1");
+    }
+    if (extent == -1) inferred = static_cast<int>(shape.size());
+    shape.push_back(static_cast<uint64_t>(extent));
+  }
+  if (inferred >= 0) {
+    OA_RETURN_IF_ERROR(InferExtent(ctx, static_cast<size_t>(inferred), shape));
+  }
+  return ctx.AddView(0, shape);
+}
+
+absl::Status AdjointReshape(AdjointContext& ctx) {
+  const Shape shape = ctx.shape(ctx.input(0));
+  OA_ASSIGN_OR_RETURN(
+      const ValueId dx,
+      ctx.Emit("reshape", {ctx.grad()}, Attributes().List("shape", ShapeList(shape))));
+  ctx.SetGrad(0, dx);
+  return absl::OkStatus();
+}
+
+OpDef ReshapeRow() {
+  OpDef row;
+  row.name = "reshape";
+  row.family = kFamily;
+  row.equation = "y = x with other extents, same elements in the same order; one may be -1: inferred";
+  row.shapes = "x [..], y [shape]; a view";
+  row.operands = {{.name = "x", .dtypes = kAnyType}};
+  row.results = {{.name = "y"}};
+  row.attributes = {{"shape", AttributeKind::kI64List}};
+  row.allow_empty = true;
+  row.infer = InferReshape;
+  row.adjoint = AdjointReshape;
+  return row;
+}
+
+// ---- transpose ----
+
+std::pair<int64_t, int64_t> SwappedAxes(const Attributes& attributes) {
+  return std::minmax({attributes.i64("axis0"), attributes.i64("axis1")});
+}
+
+absl::Status InferTranspose(InferContext& ctx) {
+  const auto [low, high] = SwappedAxes(ctx.attributes());
+  for (const char* name : {"axis0", "axis1"}) {
+    OA_RETURN_IF_ERROR(RequireAxis(ctx, name, ctx.attributes().i64(name)));
+  }
+  Shape shape = ctx.shape(0);
+  std::swap(shape[static_cast<size_t>(low)], shape[static_cast<size_t>(high)]);
+  return ctx.AddResult(ctx.dtype(0), shape);
+}
+
+absl::Status AdjointTranspose(AdjointContext& ctx) {
+  OA_ASSIGN_OR_RETURN(const ValueId dx,
+                      ctx.Emit("transpose", {ctx.grad()}, ctx.attributes()));
+  ctx.SetGrad(0, dx);
+  return absl::OkStatus();
+}
+
+// The operand as [a, i, b, j, c] with i and j the swapped axes.
+struct SwapShape {
+  uint64_t a = 1, i = 1, b = 1, j = 1, c = 1;
+};
+
+SwapShape AroundAxes(const Shape& shape, int64_t low, int64_t high) {
+  const AxisShape tail = AroundAxis(shape, high);
+  const AxisShape head =
+      AroundAxis(absl::MakeConstSpan(shape.data(), static_cast<size_t>(high)), low);
+  return {head.outer, head.extent, head.inner, tail.extent, tail.inner};
+}
+
+absl::Status EmitTiledTranspose(LowerContext& ctx, const SwapShape& s) {
+  constexpr uint64_t kTile = 32;
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("transpose_tiled_u32"));
+  const uint64_t tiles = s.a * s.b * CeilDiv(s.i, kTile) * CeilDiv(s.j, kTile);
+  return ctx.Emit(KernelCall(kernel)
+                      .Buffer(ctx.in(0))
+                      .Buffer(ctx.out())
+                      .U32(s.a)
+                      .U32(s.i)
+                      .U32(s.b)
+                      .U32(s.j)
+                      .Grid(ctx.RowGroups(tiles)));
+}
+
+absl::Status LowerTranspose(LowerContext& ctx) {
+  const uint64_t count = ctx.output_count_of();
+  if (count == 0) return absl::OkStatus();
+  const auto [low, high] = SwappedAxes(ctx.attributes());
+  // One and the same axis: nothing is swapped, everything is one long run.
+  const SwapShape s = low == high ? SwapShape{.c = count}
+                                  : AroundAxes(ctx.input_shape(0), low, high);
+  // Tiles pay where both runs are long; CPU devices would only pay for the barriers.
+  if (s.c == 1 && s.i >= 8 && s.j >= 8 && !ctx.profile().is_cpu) return EmitTiledTranspose(ctx, s);
+  const uint64_t unit = s.c % 4 == 0 ? 4 : 1;
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel,
+                      ctx.Select(unit == 4 ? "transpose_u32x4" : "transpose_u32"));
+  return ctx.Emit(KernelCall(kernel)
+                      .Buffer(ctx.in(0))
+                      .Buffer(ctx.out())
+                      .U32(s.a)
+                      .U32(s.i)
+                      .U32(s.b)
+                      .U32(s.j)
+                      .U32(s.c / unit)
+                      .Grid(ctx.StridedGroups(*kernel, count / unit)));
+}
+
+OpDef TransposeRow() {
+  OpDef row;
+  row.name = "transpose";
+  row.family = kFamily;
+  row.equation = "y = x with axis0 and axis1 swapped";
+  row.shapes = "x [..], y [..] with the two extents swapped";
+  row.operands = {{.name = "x", .dtypes = kWordTypes}};
+  row.results = {{.name = "y"}};
+  row.attributes = {{"axis0", AttributeKind::kI64}, {"axis1", AttributeKind::kI64}};
+  row.allow_empty = true;
+  row.infer = InferTranspose;
+  row.adjoint = AdjointTranspose;
+  row.lower = LowerTranspose;
+  return row;
+}
+
+}  // namespace
+
+std::vector<OpDef> ShapeOps() {
+  std::vector<OpDef> rows = {ReshapeRow(), TransposeRow()};
+  for (OpDef& row : SliceOps()) rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace oa::ir

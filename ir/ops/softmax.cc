@@ -1,0 +1,92 @@
+// softmax and log_softmax over any axis; a part of the reduce family.
+#include "ir/lower.h"
+#include "ir/op.h"
+#include "ir/ops/column_tiling.h"
+#include "ir/ops/reduce_rows.h"
+#include "ir/ops/shape_attributes.h"
+#include "schema/status_macros.h"
+
+namespace oa::ir {
+namespace {
+
+absl::Status InferSoftmax(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(RequireAxis(ctx, "axis", ctx.attributes().i64("axis")));
+  return ctx.AddResult(DType::F32, ctx.shape(0));
+}
+
+absl::Status InferSoftmaxBackward(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(ctx.RequireSameShape(1, 0));
+  return InferSoftmax(ctx);
+}
+
+absl::Status AdjointSoftmax(AdjointContext& ctx) {
+  return ctx.EmitBackward({ctx.grad(), ctx.output()});
+}
+
+// Forward and backward kernels take all operands, the result, and the shape around the axis.
+absl::Status EmitSoftmax(LowerContext& ctx, absl::string_view base, bool logarithm,
+                         uint64_t flops) {
+  const AxisShape shape = AroundAxis(ctx.output_shape(), ctx.attributes().i64("axis"));
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(base));
+  const ColumnTiling tiling = ChooseTiling(*kernel, shape);
+  KernelCall call(kernel);
+  for (int i = 0; i < ctx.input_count(); ++i) call.Buffer(ctx.in(i));
+  call.Buffer(ctx.out()).U32(shape.outer).U32(shape.extent).U32(shape.inner);
+  call.Constant("width", tiling.width)
+      .Constant("mode", tiling.mode)
+      .Constant("blocks", RegisterBlocks(shape, tiling))
+      .Constant("logarithm", logarithm ? 1 : 0)
+      .Flops(flops * shape.columns() * shape.extent)
+      .Grid(ctx.RowGroups(tiling.tiles(shape)));
+  return ctx.Emit(std::move(call));
+}
+
+template <bool kLogarithm>
+absl::Status LowerSoftmax(LowerContext& ctx) {
+  return EmitSoftmax(ctx, "softmax_f32", kLogarithm, 25);
+}
+
+template <bool kLogarithm>
+absl::Status LowerSoftmaxBackward(LowerContext& ctx) {
+  return EmitSoftmax(ctx, "softmax_backward_f32", kLogarithm, kLogarithm ? 20 : 4);
+}
+
+template <bool kLogarithm>
+void AddRows(std::vector<OpDef>& rows) {
+  OpDef row;
+  row.name = kLogarithm ? "log_softmax" : "softmax";
+  row.family = "reduce";
+  row.equation = kLogarithm
+                     ? "y = z - ln(sum of e^z), z = x - max x, along the axis; -inf where all are"
+                     : "y = e^z / sum of e^z, z = x - max x, along the axis; 0 where all are -inf";
+  row.shapes = "x [..], y [..]";
+  row.operands = {{.name = "x"}};
+  row.results = {{.name = "y"}};
+  row.attributes = {{"axis", AttributeKind::kI64}};
+  row.infer = InferSoftmax;
+  row.adjoint = AdjointSoftmax;
+  row.lower = LowerSoftmax<kLogarithm>;
+  rows.push_back(row);
+
+  row.name += "_backward";
+  row.equation = kLogarithm ? "dx = g - e^y * sum of g along the axis; 0 where all y are -inf"
+                            : "dx = y * (g - sum of g * y along the axis)";
+  row.shapes = "g [..], y [..], dx [..]";
+  row.operands = {{.name = "g"}, {.name = "y"}};
+  row.results = {{.name = "dx"}};
+  row.infer = InferSoftmaxBackward;
+  row.adjoint = nullptr;
+  row.lower = LowerSoftmaxBackward<kLogarithm>;
+  rows.push_back(row);
+}
+
+}  // namespace
+
+std::vector<OpDef> SoftmaxOps() {
+  std::vector<OpDef> rows;
+  AddRows<false>(rows);
+  AddRows<true>(rows);
+  return rows;
+}
+
+}  // namespace oa::ir

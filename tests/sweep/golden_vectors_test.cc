@@ -1,0 +1,84 @@
+// The oracles against the golden vectors of the operator specification, so that a mistake in an
+// oracle cannot hide behind a kernel that shares it. Needs no device.
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "tests/reference/reference.h"
+
+namespace oa::testing {
+namespace {
+
+using ir::Attributes;
+using reference::Tensor;
+
+// Rounding of the printed digits, and of F32 attributes.
+constexpr double kPrinted = 2e-9;
+
+Tensor Vector(std::vector<double> values) {
+  Tensor tensor(DType::F32, {values.size()});
+  tensor.data = std::move(values);
+  return tensor;
+}
+
+void CheckGolden(const std::string& op, const std::vector<Tensor>& inputs,
+                 const Attributes& attributes, const std::vector<std::vector<double>>& expected,
+                 double tolerance = kPrinted) {
+  INFO(op);
+  for (const reference::ReferenceOp& row : reference::AllReferences()) {
+    if (row.op != op) continue;
+    const std::vector<Tensor> results = row.forward(inputs, attributes);
+    for (size_t r = 0; r < expected.size(); ++r) {
+      REQUIRE_EQ(results[r].size(), expected[r].size());
+      for (size_t i = 0; i < expected[r].size(); ++i) {
+        INFO("result ", r, ", element ", i);
+        CHECK(std::abs(results[r][i] - expected[r][i]) <= tolerance);
+      }
+    }
+    return;
+  }
+  FAIL("no oracle");
+}
+
+TEST_CASE("golden vectors: activations") {
+  const std::map<std::string, std::vector<double>> golden = {
+      {"sigmoid",
+       {0.0474258732, 0.2689414214, 0.3775406688, 0.5, 0.6224593312, 0.7310585786, 0.9525741268}},
+      {"tanh",
+       {-0.9950547537, -0.761594156, -0.4621171573, 0, 0.4621171573, 0.761594156, 0.9950547537}},
+      {"gelu",
+       {-0.0036373921, -0.1588080094, -0.1542859902, 0, 0.3457140098, 0.8411919906, 2.9963626079}},
+      {"silu",
+       {-0.1422776195, -0.2689414214, -0.1887703344, 0, 0.3112296656, 0.7310585786, 2.8577223805}},
+      {"softplus",
+       {0.0485873516, 0.3132616875, 0.4740769842, 0.6931471806, 0.9740769842, 1.3132616875,
+        3.0485873516}},
+      {"mish",
+       {-0.1456474613, -0.3034014614, -0.2207437747, 0, 0.3752452113, 0.8650983883, 2.986535005}},
+  };
+  const std::vector<Tensor> x = {Vector({-3, -1, -0.5, 0, 0.5, 1, 3})};
+  for (const auto& [op, y] : golden) CheckGolden(op, x, {}, {y}, 2e-8);  // gelu: F32 sqrt(2/pi)
+  CheckGolden("elu", x, Attributes().F32("alpha", 1),
+              {{-0.9502129316, -0.6321205588, -0.3934693403, 0, 0.5, 1, 3}});
+}
+
+TEST_CASE("golden vectors: optimiser steps") {
+  const Tensor w = Vector({1, -2}), g = Vector({0.5, 0.25}), zero = Vector({0, 0});
+  CheckGolden("sgd_step", {w, g, zero, Vector({0.1, 0.9, 0.01})},
+              Attributes()
+                  .F32("lr", 0.1f)
+                  .F32("momentum", 0.9f)
+                  .F32("weight_decay", 0.01f)
+                  .Bool("nesterov", false),
+              {{0.949, -2.023}, {0.51, 0.23}});
+  Tensor state(DType::U32, {6});
+  state[0] = 1;
+  const float fields[] = {0.1f, 0.9f, 0.999f, 1e-8f, 0.01f};
+  for (size_t i = 0; i < 5; ++i) state[i + 1] = std::bit_cast<uint32_t>(fields[i]);
+  CheckGolden("adamw_step", {w, g, zero, zero, state}, {}, {{0.899000002, -2.097999996}}, 1e-8);
+}
+
+}  // namespace
+}  // namespace oa::testing
