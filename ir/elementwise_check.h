@@ -1,5 +1,5 @@
-// What must hold of an elementwise program before a kernel may run it. The verifier refuses programs
-// with a problem; fusion asks before it keeps a combination. Pure.
+// What must hold of an elementwise program before a kernel may run it. The verifier refuses
+// programs with a problem; fusion asks before it keeps a combination. Pure.
 #ifndef OA_IR_ELEMENTWISE_CHECK_H_
 #define OA_IR_ELEMENTWISE_CHECK_H_
 

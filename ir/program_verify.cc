@@ -211,9 +211,10 @@ class Verifier {
         alive.erase(buffers[by_end[ended]].offset);
       }
       const auto [place, inserted] = alive.emplace(buffers[b].offset, b);
-      const bool before = inserted && place != alive.begin() && Reaches(std::prev(place)->second, b);
-      const bool after =
-          inserted && std::next(place) != alive.end() && Reaches(b, std::next(place)->second);
+      const auto next = std::next(place);
+      const bool before =
+          inserted && place != alive.begin() && Reaches(std::prev(place)->second, b);
+      const bool after = inserted && next != alive.end() && Reaches(b, next->second);
       if (!inserted || before || after) {
         return BrokenBuffer(b, "overlaps another buffer of arena ", buffers[b].arena,
                             " that is alive in stage ", buffers[b].first_stage);

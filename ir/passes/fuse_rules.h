@@ -1,8 +1,8 @@
 // The rules of the fuse pass. Each is a function over FusionState, documented in its own file, and
 // leaves a correct program behind; Fuse applies them in this order:
 //
-//   1. epilogue      an elementwise dispatch joins the product whose result it reads. First, because
-//                    the epilogue machine is small: a chain fused before would often not fit.
+//   1. epilogue      an elementwise dispatch joins the product whose result it reads. First: the
+//                    epilogue machine is small, a chain fused before would often not fit.
 //   2. chain         an elementwise dispatch joins the elementwise dispatch that reads its result.
 //   3. sibling       elementwise dispatches of one stage that read the same input become one.
 //   4. multi-tensor  calls of one kernel on different tensors become one call with many records.
@@ -14,10 +14,10 @@
 
 namespace oa::ir {
 
-void FuseEpilogues(FusionState& state);                                  // fuse_elementwise.cc
-void FuseChains(FusionState& state);                                     // fuse_elementwise.cc
-void FuseSiblings(FusionState& state);                                   // fuse_siblings.cc
-void FuseRecords(FusionState& state, const DeviceProfile& profile);      // fuse_records.cc
+void FuseEpilogues(FusionState& state);                              // fuse_elementwise.cc
+void FuseChains(FusionState& state);                                 // fuse_elementwise.cc
+void FuseSiblings(FusionState& state);                               // fuse_siblings.cc
+void FuseRecords(FusionState& state, const DeviceProfile& profile);  // fuse_records.cc
 
 }  // namespace oa::ir
 

@@ -1,4 +1,4 @@
-// Packing: assigning offsets to buffers that live for a range of stages. Pure; see place.cc for use.
+// Packing: offsets for buffers that live for a range of stages. Pure; place.cc uses it.
 #ifndef OA_IR_PASSES_PACKING_H_
 #define OA_IR_PASSES_PACKING_H_
 

@@ -118,7 +118,9 @@ TEST_CASE("packing reaches the breadth of the broadest stage on simple cases") {
 
 TEST_CASE("packing is quick for thousands of buffers") {
   std::vector<PackItem> items;
-  for (uint32_t i = 0; i < 4000; ++i) items.push_back({256 * (1 + i * 7919 % 13), i, i + 1 + i % 5});
+  for (uint32_t i = 0; i < 4000; ++i) {
+    items.push_back({256 * (1 + i * 7919 % 13), i, i + 1 + i % 5});
+  }
   CHECK_GT(PackByLifetime(items, uint64_t{1} << 30).TotalBytes(), 0);
 }
 

@@ -88,7 +88,7 @@ TEST_CASE("safetensors: a file cut at any byte is refused") {
 TEST_CASE("safetensors: flipped bytes never crash") {
   const std::string whole = PythonFile();
   for (size_t i = 0; i < whole.size(); ++i) {
-    for (int value : {0x00, 0xFF, '"', '{', '9'}) {
+    for (int value : {0x00, 0xFF, int{'"'}, int{'{'}, int{'9'}}) {
       std::string damaged = whole;
       damaged[i] = static_cast<char>(value);
       const auto file = Parse(damaged);

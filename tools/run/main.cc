@@ -1,4 +1,5 @@
 // oa-run: replays graphs and plans, and shows what is in every file OA reads.
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -42,6 +43,7 @@ absl::Status CheckMisspelling(const std::string& word, const std::vector<Command
   }
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.app->get_name());
+  if (std::find(names.begin(), names.end(), word) != names.end()) return absl::OkStatus();
   for (const std::string& name : names) {
     if (oa::EditDistance(word, name) <= 2) {
       return oa::tools::UsageError("'", word, "' is neither a command nor a file",
