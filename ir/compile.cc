@@ -27,8 +27,7 @@ class Compiler {
   absl::StatusOr<Compiled> Run() {
     if (options_.guard_bytes % kTensorAlignment != 0) {
       return absl::InvalidArgumentError(absl::StrCat("guard_bytes is ", options_.guard_bytes,
-                                                     ", must be a multiple of ",
-                                                     kTensorAlignment));
+                                                     ", must be a multiple of ", kTensorAlignment));
     }
     const DeviceProfile& profile = options_.profile;
     Start();

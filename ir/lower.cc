@@ -78,8 +78,8 @@ absl::StatusOr<std::array<uint32_t, 3>> ResolveGrid(const DeviceProfile& profile
   for (int axis = 0; axis < 3; ++axis) {
     if (grid[axis] == 0 || grid[axis] > profile.max_workgroups_per_axis) {
       return absl::InternalError(absl::StrCat("axis ", axis, " of the grid has ", grid[axis],
-                                              " workgroups; 1 to ",
-                                              profile.max_workgroups_per_axis, " are allowed"));
+                                              " workgroups; 1 to ", profile.max_workgroups_per_axis,
+                                              " are allowed"));
     }
     result[axis] = static_cast<uint32_t>(grid[axis]);
   }

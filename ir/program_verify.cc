@@ -108,8 +108,8 @@ class Verifier {
       }
       if (!Writes(touch.access)) continue;
       if (buffer.kind == BufferKind::kInput || buffer.kind == BufferKind::kConstant) {
-        return Broken(i, "writes the ", BufferKindName(buffer.kind), " buffer ", slice.buffer,
-                      " '", buffer.name, "'");
+        return Broken(i, "writes the ", BufferKindName(buffer.kind), " buffer ", slice.buffer, " '",
+                      buffer.name, "'");
       }
     }
     for (const Touch& touch : touches) {

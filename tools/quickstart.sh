@@ -31,7 +31,7 @@ step "train: replay on mini-batches of the first 1,437 images"
 "$bin/oa-run" "$out/digits_train.oax" \
   --stream "images=@$data/digits_images.npy[0:1437]" \
   --stream "labels=@$data/digits_labels.npy[0:1437]" \
-  --epochs 30 --shuffle 7 --save-params "$out/digits.safetensors"
+  --epochs 12 --shuffle 7 --save-params "$out/digits.safetensors"
 
 step "evaluate: the last 360 images, never seen in training"
 "$bin/oa-run" "$out/digits_eval.oax" \

@@ -65,6 +65,9 @@ absl::Status InferGatherBackward(InferContext& ctx) {
 // kColumns of gather_backward.comp.
 constexpr uint64_t kColumnsPerInvocation = 4;
 
+// kRows of index_lists.comp.
+constexpr uint64_t kRowsPerListGroup = 1024;
+
 // Every workgroup of the scan reads all indices: fine up to this many rows times indices.
 uint64_t LargestScan(const DeviceProfile& profile) {
   return uint64_t{1} << (profile.is_cpu ? 16 : 22);
@@ -72,38 +75,23 @@ uint64_t LargestScan(const DeviceProfile& profile) {
 
 // Which positions belong to which row: kernels/index/index_lists.comp.
 struct IndexLists {
-  BufferSlice cells;
+  BufferSlice ends;
   BufferSlice order;
 };
 
-// One of the kernels made from index_lists.comp that run over the indices.
-absl::Status EmitOverIndices(LowerContext& ctx, absl::string_view base, const IndexLists& lists,
-                             bool scatter) {
-  const uint64_t count = ctx.input_count_of(1);
-  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(base));
-  KernelCall call(kernel);
-  call.Buffer(ctx.in(1)).Buffer(lists.cells);
-  if (scatter) call.Buffer(lists.order);
-  call.U32(count).U32(ctx.output_shape()[0]);
-  call.Constant("index_type", IndexType(ctx.input_dtype(1)));
-  call.Grid(ctx.StridedGroups(*kernel, count));
-  return ctx.Emit(std::move(call));
-}
-
 absl::StatusOr<IndexLists> EmitIndexLists(LowerContext& ctx) {
-  const uint64_t rows = ctx.output_shape()[0];
-  const IndexLists lists = {ctx.Scratch("cells", DType::U32, {rows}),
-                            ctx.Scratch("order", DType::U32, {ctx.input_count_of(1)})};
-  OA_ASSIGN_OR_RETURN(const Kernel* fill, ctx.Select("fill_f32"));
-  OA_RETURN_IF_ERROR(ctx.Emit(KernelCall(fill)
-                                  .Buffer(lists.cells)
+  const uint64_t rows = ctx.output_shape()[0], count = ctx.input_count_of(1);
+  const IndexLists lists = {ctx.Scratch("ends", DType::U32, {rows}),
+                            ctx.Scratch("order", DType::U32, {count})};
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("index_lists_u32"));
+  OA_RETURN_IF_ERROR(ctx.Emit(KernelCall(kernel)
+                                  .Buffer(ctx.in(1))
+                                  .Buffer(lists.ends)
+                                  .Buffer(lists.order)
+                                  .U32(count)
                                   .U32(rows)
-                                  .F32(0)  // all bits zero
-                                  .Grid(ctx.StridedGroups(*fill, rows))));
-  OA_RETURN_IF_ERROR(EmitOverIndices(ctx, "index_count", lists, false));
-  OA_ASSIGN_OR_RETURN(const Kernel* offsets, ctx.Select("index_offsets"));
-  OA_RETURN_IF_ERROR(ctx.Emit(KernelCall(offsets).Buffer(lists.cells).U32(rows)));
-  OA_RETURN_IF_ERROR(EmitOverIndices(ctx, "index_scatter", lists, true));
+                                  .Constant("index_type", IndexType(ctx.input_dtype(1)))
+                                  .Grid(ctx.RowGroups(CeilDiv(rows, kRowsPerListGroup)))));
   return lists;
 }
 
@@ -122,7 +110,7 @@ absl::Status LowerGatherBackward(LowerContext& ctx) {
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.in(1))
-                      .Buffer(lists.cells)
+                      .Buffer(lists.ends)
                       .Buffer(lists.order)
                       .Buffer(ctx.out())
                       .U32(count)

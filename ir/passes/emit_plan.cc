@@ -15,8 +15,7 @@ class KernelTable {
   explicit KernelTable(std::vector<PlanKernel>& table) : table_(table) {}
 
   uint32_t IndexOf(const Kernel& kernel) {
-    const auto [entry, is_new] =
-        indices_.emplace(&kernel, static_cast<uint32_t>(table_.size()));
+    const auto [entry, is_new] = indices_.emplace(&kernel, static_cast<uint32_t>(table_.size()));
     if (is_new) table_.push_back({kernel.name, kernel.digest});
     return entry->second;
   }

@@ -170,8 +170,8 @@ std::string KernelBase(const EwProgram& program) {
 }
 
 absl::Status UnknownField(const Kernel& kernel, const KernelArgument& row) {
-  return absl::InternalError(absl::StrCat("kernel '", kernel.name, "' has the argument '",
-                                          row.name, "', which is no field of its machine"));
+  return absl::InternalError(absl::StrCat("kernel '", kernel.name, "' has the argument '", row.name,
+                                          "', which is no field of its machine"));
 }
 
 absl::Status FinishProgram(Dispatch& dispatch, const KernelPack& pack,

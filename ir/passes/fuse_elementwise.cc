@@ -24,9 +24,8 @@ struct Rule {
   const EwProgram* (*producer_program)(const Dispatch&);
 };
 
-const Rule kEpilogueRule = {"epilogue", kEpilogueLimits, [](const Dispatch& d) {
-                              return d.epilogue ? &*d.epilogue : nullptr;
-                            }};
+const Rule kEpilogueRule = {"epilogue", kEpilogueLimits,
+                            [](const Dispatch& d) { return d.epilogue ? &*d.epilogue : nullptr; }};
 const Rule kChainRule = {"chain", kElementwiseLimits, [](const Dispatch& d) {
                            return d.elementwise ? &*d.elementwise : nullptr;
                          }};

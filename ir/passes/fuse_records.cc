@@ -61,10 +61,10 @@ std::optional<Dispatch> Concatenate(const Dispatch& a, const Dispatch& b,
   const int count = FindArgument(kernel.arguments, "record_count");
   if (count < 0) return std::nullopt;
   Dispatch combined = a;
-  combined.arguments.insert(combined.arguments.end(),
-                            b.arguments.begin() + static_cast<std::ptrdiff_t>(
-                                                      kernel.arguments.size()),
-                            b.arguments.end());
+  combined.arguments.insert(
+      combined.arguments.end(),
+      b.arguments.begin() + static_cast<std::ptrdiff_t>(kernel.arguments.size()),
+      b.arguments.end());
   combined.arguments[count].bits += b.arguments[count].bits;
   const std::optional<uint64_t> blocks = NumberBlocks(combined);
   if (!blocks) return std::nullopt;

@@ -49,8 +49,7 @@ void FusionState::Unregister(uint32_t position) {
   touches_[position].clear();
 }
 
-std::optional<uint32_t> FusionState::LastWriter(const BufferSlice& slice,
-                                                uint32_t position) const {
+std::optional<uint32_t> FusionState::LastWriter(const BufferSlice& slice, uint32_t position) const {
   const std::set<uint32_t>& writers = writers_[slice.buffer];
   for (auto it = writers.lower_bound(position); it != writers.begin();) {
     --it;
@@ -134,8 +133,7 @@ void FusionState::Replace(uint32_t first, uint32_t second, uint32_t place, Dispa
   for (const std::string& earlier : histories_[second].rules) history.rules.push_back(earlier);
   history.rules.push_back(rule);
   std::sort(history.rules.begin(), history.rules.end());
-  history.rules.erase(std::unique(history.rules.begin(), history.rules.end()),
-                      history.rules.end());
+  history.rules.erase(std::unique(history.rules.begin(), history.rules.end()), history.rules.end());
   const uint64_t before = BytesMoved(a) + BytesMoved(b);
   const uint64_t after = BytesMoved(combined);
   history.bytes_saved += histories_[second].bytes_saved + (before > after ? before - after : 0);
@@ -176,8 +174,8 @@ std::vector<FusionNote> FusionState::Finish() {
     if (!alive_[i]) continue;
     const History& history = histories_[i];
     if (!history.rules.empty()) {
-      notes.push_back({dispatches_[i].label, absl::StrJoin(history.rules, ", "),
-                       history.bytes_saved});
+      notes.push_back(
+          {dispatches_[i].label, absl::StrJoin(history.rules, ", "), history.bytes_saved});
     }
     program_.dispatches.push_back(std::move(dispatches_[i]));
   }

@@ -109,8 +109,8 @@ class GraphLowering {
   void AddInputs() {
     for (const NamedValue& input : graph_.inputs()) {
       const Value& value = graph_.value(input.value);
-      program_.inputs.push_back({input.name, static_cast<uint32_t>(buffers_[value.storage]),
-                                 value.dtype, value.shape});
+      program_.inputs.push_back(
+          {input.name, static_cast<uint32_t>(buffers_[value.storage]), value.dtype, value.shape});
     }
   }
 
@@ -185,8 +185,8 @@ class GraphLowering {
   const KernelPack& pack_;
   const DeviceProfile& profile_;
   Program program_;
-  std::vector<bool> used_;                // by StorageId, like the next three
-  std::vector<uint32_t> last_version_;    // the newest one that a needed node makes or reads
+  std::vector<bool> used_;              // by StorageId, like the next three
+  std::vector<uint32_t> last_version_;  // the newest one that a needed node makes or reads
   std::vector<ValueId> first_value_;
   std::vector<int32_t> buffers_ = std::vector<int32_t>(graph_.storages().size(), -1);
   // (storage, version) -> buffers that receive a copy.

@@ -58,13 +58,11 @@ class Packer {
 
   void Put(uint32_t item, uint32_t chunk, uint64_t offset) {
     result_.places[item] = {chunk, offset};
-    result_.chunk_bytes[chunk] =
-        std::max(result_.chunk_bytes[chunk], offset + items_[item].bytes);
+    result_.chunk_bytes[chunk] = std::max(result_.chunk_bytes[chunk], offset + items_[item].bytes);
     Chunk& members = chunks_[chunk];
-    const auto place =
-        std::upper_bound(members.begin(), members.end(), offset, [&](uint64_t at, uint32_t other) {
-          return at < result_.places[other].offset;
-        });
+    const auto place = std::upper_bound(
+        members.begin(), members.end(), offset,
+        [&](uint64_t at, uint32_t other) { return at < result_.places[other].offset; });
     members.insert(place, item);
   }
 
@@ -135,8 +133,8 @@ Packing PackInOrder(const std::vector<PackItem>& items, uint64_t chunk_limit) {
     const bool fits = !result.chunk_bytes.empty() && item.bytes <= chunk_limit &&
                       result.chunk_bytes.back() <= chunk_limit - item.bytes;
     if (!fits) result.chunk_bytes.push_back(0);
-    result.places.push_back({static_cast<uint32_t>(result.chunk_bytes.size() - 1),
-                             result.chunk_bytes.back()});
+    result.places.push_back(
+        {static_cast<uint32_t>(result.chunk_bytes.size() - 1), result.chunk_bytes.back()});
     result.chunk_bytes.back() += item.bytes;
   }
   return result;

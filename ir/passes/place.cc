@@ -15,8 +15,7 @@
 namespace oa::ir {
 namespace {
 
-constexpr ArenaKind kArenaKinds[] = {ArenaKind::kTransient, ArenaKind::kPersistent,
-                                     ArenaKind::kIo};
+constexpr ArenaKind kArenaKinds[] = {ArenaKind::kTransient, ArenaKind::kPersistent, ArenaKind::kIo};
 
 ArenaKind ArenaFor(BufferKind kind) {
   if (kind == BufferKind::kTransient) return ArenaKind::kTransient;
@@ -46,10 +45,10 @@ void SetLifetimes(Program& program) {
 absl::Status CheckFits(const PlanBuffer& buffer, uint64_t bytes, uint64_t limit,
                        const DeviceProfile& profile) {
   if (bytes <= limit) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "'", buffer.name, "' ", TypeText(buffer.dtype, buffer.shape), " needs ", bytes,
-      " bytes, the largest allocation of the device '", profile.name, "' is ", limit,
-      "; split the value or use smaller batches"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("'", buffer.name, "' ", TypeText(buffer.dtype, buffer.shape), " needs ", bytes,
+                   " bytes, the largest allocation of the device '", profile.name, "' is ", limit,
+                   "; split the value or use smaller batches"));
 }
 
 class Placer {

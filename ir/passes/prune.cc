@@ -81,8 +81,8 @@ std::string DumpNodes(const Graph& graph, const std::vector<NodeId>& nodes) {
     const Node& node = graph.nodes()[id];
     const std::string attributes = AttributesText(node.attributes);
     absl::StrAppend(&text, "  ", graph.NodeText(id), attributes.empty() ? "" : " {", attributes,
-                    attributes.empty() ? "" : "}", ": ", ValueListText(graph, node.outputs),
-                    " <- ", ValueListText(graph, node.inputs), "\n");
+                    attributes.empty() ? "" : "}", ": ", ValueListText(graph, node.outputs), " <- ",
+                    ValueListText(graph, node.inputs), "\n");
   }
   return text;
 }

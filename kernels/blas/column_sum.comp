@@ -23,15 +23,21 @@ const uint kColumns = OA_WG / OA_LINES;
 shared float partial[OA_LINES][kColumns];
 #endif
 
-float sum_line(uint column, uint first, uint end) {
-  F32In x = args.x;
-  uint columns = args.columns;
+// Four rows at a time, so that four loads are in flight; added in ascending order.
+float sum_line(F32In x, uint columns, uint column, uint first, uint end) {
   float sum = 0.0;
-  for (uint r = first; r < end; r = oa_advance(r, OA_LINES, end)) sum += x.v[r * columns + column];
+  uint r = first;
+  for (; r < end && end - r > 3 * OA_LINES; r = oa_advance(r, 4 * OA_LINES, end)) {
+    float v[4];
+    [[unroll]] for (uint j = 0; j < 4; ++j) v[j] = x.v[(r + j * OA_LINES) * columns + column];
+    [[unroll]] for (uint j = 0; j < 4; ++j) sum += v[j];
+  }
+  for (; r < end; r = oa_advance(r, OA_LINES, end)) sum += x.v[r * columns + column];
   return sum;
 }
 
 void main() {
+  F32In x = args.x;
   uint rows = args.rows, columns = args.columns, chunk = max(args.chunk, 1u);
   uint parts = (rows - 1) / chunk + 1, blocks = (columns - 1) / kColumns + 1;
   uint lane = gl_LocalInvocationID.x % kColumns, line = gl_LocalInvocationID.x / kColumns;
@@ -39,7 +45,7 @@ void main() {
   OA_FOR_EACH_ROW(block, parts * blocks) {
     uint part = block / blocks, column = block % blocks * kColumns + lane;
     uint first = part * chunk, end = first + min(chunk, rows - first);
-    float sum = column < columns ? sum_line(column, first + line, end) : 0.0;
+    float sum = column < columns ? sum_line(x, columns, column, first + line, end) : 0.0;
 #if OA_LINES > 1
     partial[line][lane] = sum;
     [[unroll]] for (uint half_lines = OA_LINES / 2; half_lines > 0; half_lines /= 2) {

@@ -3,9 +3,10 @@
 // Cost:     2 batch m n k flops; reads batch m n k / 16 bytes.
 // Numerics: fp32, k ascending within each result; relative error about sqrt(k) * 6e-8.
 // Design:   one workgroup of 256 per 128 x 128 results, 8 x 8 results per invocation as four 4 x 4
-//           blocks. Slices of OA_SLICE k go through two shared buffers: while one is multiplied,
-//           the next slice is on its way to registers, so a slice costs one barrier. Memory is read
-//           four floats at a time along the contiguous axis when strides and addresses allow it.
+//           blocks; 32 neighbours in a group own 64 x 32. Slices of 16 k go through two shared
+//           buffers (32 KiB): while one is multiplied, the next slice is on its way to registers,
+//           so a slice costs one barrier. Inside the matrix, memory is read four floats at a time
+//           along the contiguous axis when strides and addresses allow it.
 // Source:   the usual register-blocked scheme, e.g. Volkov & Demmel 2008.
 #version 460
 #include "common/epilogue.glsl"
@@ -23,133 +24,158 @@ OA_PUSH(Args);
 OA_EPILOGUE_CODE
 
 const uint kTile = 128;
-const uint kQuads = kTile * OA_SLICE / 4 / OA_WG;  // vec4 an invocation moves per slice and operand
-shared vec4 left[2][OA_SLICE][kTile / 4];
-shared vec4 right[2][OA_SLICE][kTile / 4];
-vec4 acc[16];  // acc[(4 p + i) * 2 + q]: row 64 p + 4 ty + i, columns 64 q + 4 tx + 0..3
+const uint kSlice = 16;
+const uint kQuads = kTile * kSlice / 4 / OA_WG;  // vec4 an invocation moves per slice and operand
+shared vec4 left[2][kSlice][kTile / 4];
+shared vec4 right[2][kSlice][kTile / 4];
+vec4 acc[16];  // acc[(4 p + i) * 2 + q]: row first_row() + 32 p + i, column first_column() + 16 q
 
-// One operand: element kk of line x is at base + x * x_step + kk * k_step; x0 is the panel's first
-// line, `extent` the number of lines there are.
+uint lane() { return gl_LocalInvocationID.x % 32; }
+uint first_row() { return gl_LocalInvocationID.x / 128 * 64 + lane() / 4 * 4; }
+uint first_column() { return gl_LocalInvocationID.x / 32 % 4 * 32 + lane() % 4 * 4; }
+
+// Where line x of slice row kk lies: the exclusive or keeps transposing stores free of conflicts.
+uint slot(uint kk, uint x) { return (x >> 2) ^ ((kk >> 2) << 1); }
+
+// One operand; element kk of line x is at base + x * x_step + kk * k_step.
 struct Operand {
   F32In p;
-  uint base;
-  uint x0;
-  uint extent;
+  uint x0;            // first line of the tile, and
+  uint extent;        // number of lines there are
   uint x_step;
   uint k_step;
-  bool along_k;  // a quad is four k of one line, else four lines of one k
-  bool packed;   // its four elements are adjacent and aligned
+  bool along_k;       // a quad is four k of one line, else four lines of one k
+  bool fast;          // all lines are inside; the elements of a quad are adjacent and aligned
+  uint at[kQuads];    // element offset of this invocation's quads in the next slice
 };
 
+// Line, relative to x0, and k, relative to the slice, at which quad q of this invocation starts.
+uint quad_line(bool along_k, uint q) {
+  uint e = q * OA_WG + gl_LocalInvocationID.x;
+  return along_k ? e / (kSlice / 4) : e % (kTile / 4) * 4;
+}
+uint quad_k(bool along_k, uint q) {
+  uint e = q * OA_WG + gl_LocalInvocationID.x;
+  return along_k ? e % (kSlice / 4) * 4 : e / (kTile / 4);
+}
+
 Operand operand(F32In p, uint base, uint x0, uint extent, uint x_step, uint k_step) {
-  bool along_k = k_step < x_step;
+  Operand o;
+  o.p = p;
+  o.x0 = x0;
+  o.extent = extent;
+  o.x_step = x_step;
+  o.k_step = k_step;
+  o.along_k = k_step < x_step;
   uint multiple = max(k_step, x_step) | base | (uvec2(p).x >> 2);
-  bool packed = min(k_step, x_step) == 1u && (multiple & 3u) == 0u;
-  return Operand(p, base, x0, extent, x_step, k_step, along_k, packed);
+  o.fast = min(k_step, x_step) == 1u && (multiple & 3u) == 0u && extent - x0 >= kTile;
+  [[unroll]] for (uint q = 0; q < kQuads; ++q) {
+    o.at[q] = base + (x0 + quad_line(o.along_k, q)) * x_step + quad_k(o.along_k, q) * k_step;
+  }
+  return o;
 }
 
-// Quad q of this invocation: its first line and k inside the panel.
-uint quad_line(Operand o, uint q) {
-  uint e = q * OA_WG + gl_LocalInvocationID.x;
-  return o.along_k ? e / (OA_SLICE / 4) : e % (kTile / 4) * 4;
-}
-uint quad_k(Operand o, uint q) {
-  uint e = q * OA_WG + gl_LocalInvocationID.x;
-  return o.along_k ? e % (OA_SLICE / 4) * 4 : e / (kTile / 4);
-}
-
-vec4 fetch(Operand o, uint q, uint k0, uint k) {
-  uint x = o.x0 + quad_line(o, q), kk = k0 + quad_k(o, q);
-  uint left_over = o.along_k ? (x < o.extent && kk < k ? k - kk : 0)
-                             : (kk < k && x < o.extent ? o.extent - x : 0);
-  uint at = o.base + x * o.x_step + kk * o.k_step;
-  if (o.packed && left_over >= 4) return F32x4In(o.p).v[at >> 2];
+// Quad q of the slice at k0 of k, element by element; zero outside the matrix.
+vec4 fetch_slowly(Operand o, uint q, uint k0, uint k) {
+  uint x = o.x0 + quad_line(o.along_k, q), kk = k0 + quad_k(o.along_k, q);
+  bool inside = x < o.extent && kk < k;
+  uint count = inside ? (o.along_k ? k - kk : o.extent - x) : 0;
   uint step = o.along_k ? o.k_step : o.x_step;
   vec4 value = vec4(0.0);
   [[unroll]] for (uint c = 0; c < 4; ++c) {
-    if (c < left_over) value[c] = o.p.v[at + c * step];
+    if (c < count) value[c] = o.p.v[o.at[q] + c * step];
   }
   return value;
 }
 
-#define OA_PUT(panel, o, q, value)                                        \
-  {                                                                       \
-    uint x = quad_line(o, q), kk = quad_k(o, q);                          \
-    if (o.along_k) {                                                      \
-      [[unroll]] for (uint c = 0; c < 4; ++c) {                           \
-        panel[kk + c][x >> 2][x & 3u] = value[c];                         \
-      }                                                                   \
-    } else {                                                              \
-      panel[kk][x >> 2] = value;                                          \
-    }                                                                     \
+#define OA_FETCH(next, o, k0, k)                                               \
+  if (o.fast && k - (k0) >= kSlice) {                                          \
+    [[unroll]] for (uint q = 0; q < kQuads; ++q) {                             \
+      next[q] = F32x4In(o.p).v[o.at[q] >> 2];                                  \
+    }                                                                          \
+  } else {                                                                     \
+    [[unroll]] for (uint q = 0; q < kQuads; ++q) {                             \
+      next[q] = fetch_slowly(o, q, k0, k);                                     \
+    }                                                                          \
+  }                                                                            \
+  [[unroll]] for (uint q = 0; q < kQuads; ++q) o.at[q] += kSlice * o.k_step;
+
+#define OA_PUT(panel, o, next)                                                 \
+  if (o.along_k) {                                                             \
+    [[unroll]] for (uint q = 0; q < kQuads; ++q) {                             \
+      uint x = quad_line(true, q), kk = quad_k(true, q);                       \
+      [[unroll]] for (uint c = 0; c < 4; ++c) {                                \
+        panel[kk + c][slot(kk, x)][x & 3u] = next[q][c];                       \
+      }                                                                        \
+    }                                                                          \
+  } else {                                                                     \
+    [[unroll]] for (uint q = 0; q < kQuads; ++q) {                             \
+      uint x = quad_line(false, q), kk = quad_k(false, q);                     \
+      panel[kk][slot(kk, x)] = next[q];                                        \
+    }                                                                          \
   }
 
-void multiply_slice(uint buffer_index, uint ty, uint tx) {
-  [[unroll]] for (uint kk = 0; kk < OA_SLICE; ++kk) {
-    vec4 l[2] = {left[buffer_index][kk][ty], left[buffer_index][kk][16 + ty]};
-    vec4 r[2] = {right[buffer_index][kk][tx], right[buffer_index][kk][16 + tx]};
+void multiply_slice(uint which) {
+  uint row = first_row(), column = first_column();
+  [[unroll]] for (uint kk = 0; kk < kSlice; ++kk) {
+    vec4 l[2] = {left[which][kk][slot(kk, row)], left[which][kk][slot(kk, row + 32)]};
+    vec4 r0 = right[which][kk][slot(kk, column)], r1 = right[which][kk][slot(kk, column + 16)];
     [[unroll]] for (uint i = 0; i < 8; ++i) {
       vec4 x = vec4(l[i / 4][i % 4]);
-      acc[2 * i] = fma(x, r[0], acc[2 * i]);
-      acc[2 * i + 1] = fma(x, r[1], acc[2 * i + 1]);
+      acc[2 * i] = fma(x, r0, acc[2 * i]);
+      acc[2 * i + 1] = fma(x, r1, acc[2 * i + 1]);
     }
   }
 }
 
-void multiply_tile(uint batch, uint row0, uint column0, uint ty, uint tx) {
+void multiply_tile(uint batch, uint row0, uint column0) {
   uint k = args.k;
   F32In a_data = args.a, b_data = args.b;
   Operand a = operand(a_data, batch * args.a_batch, row0, args.m, args.a_row, args.a_col);
   Operand b = operand(b_data, batch * args.b_batch, column0, args.n, args.b_col, args.b_row);
   [[unroll]] for (uint t = 0; t < 16; ++t) acc[t] = vec4(0.0);
   vec4 next_a[kQuads], next_b[kQuads];
-  [[unroll]] for (uint q = 0; q < kQuads; ++q) {
-    next_a[q] = fetch(a, q, 0, k);
-    next_b[q] = fetch(b, q, 0, k);
-  }
-  uint current = 0;
-  for (uint k0 = 0; k0 < k; k0 += OA_SLICE) {
-    [[unroll]] for (uint q = 0; q < kQuads; ++q) {
-      OA_PUT(left[current], a, q, next_a[q])
-      OA_PUT(right[current], b, q, next_b[q])
-    }
+  OA_FETCH(next_a, a, 0, k)
+  OA_FETCH(next_b, b, 0, k)
+  uint which = 0;
+  for (uint k0 = 0; k0 < k; k0 += kSlice) {
+    OA_PUT(left[which], a, next_a)
+    OA_PUT(right[which], b, next_b)
     barrier();
-    if (k - k0 > OA_SLICE) {
-      [[unroll]] for (uint q = 0; q < kQuads; ++q) {
-        next_a[q] = fetch(a, q, k0 + OA_SLICE, k);
-        next_b[q] = fetch(b, q, k0 + OA_SLICE, k);
-      }
+    if (k - k0 > kSlice) {
+      OA_FETCH(next_a, a, k0 + kSlice, k)
+      OA_FETCH(next_b, b, k0 + kSlice, k)
     }
-    multiply_slice(current, ty, tx);
-    current = 1 - current;
+    multiply_slice(which);
+    which = 1 - which;
   }
 }
 
+// Block t of this invocation's results; a chain of selections, because registers have no index.
 vec4 pick(uint t) {
   vec4 value = acc[0];
   [[unroll]] for (uint s = 1; s < 16; ++s) value = t == s ? acc[s] : value;
   return value;
 }
 
-void store_tile(uint batch, uint row0, uint column0, uint ty, uint tx) {
+void store_tile(uint batch, uint row0, uint column0) {
   uint m = args.m, n = args.n;
   oa_epilogue_prepare();
   [[dont_unroll]] for (uint t = 0; t < 16; ++t) {
-    uint row = row0 + (t / 8) * 64 + 4 * ty + (t / 2) % 4;
-    uint column = column0 + (t % 2) * 64 + 4 * tx;
+    uint row = row0 + first_row() + t / 8 * 32 + t / 2 % 4;
+    uint column = column0 + first_column() + t % 2 * 16;
     if (row < m && column < n) oa_epilogue_store4((batch * m + row) * n + column, pick(t));
   }
 }
 
 void main() {
-  uint tx = gl_LocalInvocationID.x % 16, ty = gl_LocalInvocationID.x / 16;
   uint tiles_n = (args.n + kTile - 1) / kTile;
   uint tiles = tiles_n * ((args.m + kTile - 1) / kTile);
   OA_FOR_EACH_ROW(tile, tiles * args.batch) {
     uint batch = tile / tiles, rest = tile % tiles;
     uint row0 = rest / tiles_n * kTile, column0 = rest % tiles_n * kTile;
-    multiply_tile(batch, row0, column0, ty, tx);
-    store_tile(batch, row0, column0, ty, tx);
+    multiply_tile(batch, row0, column0);
+    store_tile(batch, row0, column0);
     barrier();
   }
 }

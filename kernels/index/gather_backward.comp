@@ -2,7 +2,7 @@
 //   A workgroup owns part of a row of dtable. It finds its n by scanning all indices, staged as one bit
 //   a position, or (use_lists) in the row's list from index_lists.comp, which it sorts; lists that do
 //   not fit are replaced by the scan.
-// Shapes:   g [count, columns], indices [count], cells U32 [rows], order U32 [count],
+// Shapes:   g [count, columns], indices [count], ends U32 [rows], order U32 [count],
 //           dtable [rows, columns].
 // Cost:     reads 4 * count * columns bytes and writes 4 * rows * columns; besides, the scan reads
 //           every index once a workgroup, the lists 8 bytes a row and 4 a position.
@@ -12,6 +12,8 @@
 #include "index/index.glsl"
 #ifdef OA_CPU
 #extension GL_KHR_shader_subgroup_arithmetic : require
+#else
+#extension GL_KHR_memory_scope_semantics : require
 #endif
 
 OA_LOCAL_SIZE(OA_WG);
@@ -21,7 +23,7 @@ layout(constant_id = 1) const uint use_lists = 0;
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
   F32In g;
   U32In indices;
-  U32In cells;
+  U32In ends;
   U32In order;
   F32Out dtable;
   uint count;
@@ -100,6 +102,12 @@ const uint kWords = 128;            // of the bit field: 4096 positions at a tim
 shared uint words[max(kWords, OA_WG)];  // the bit field, or a list as it comes
 shared uint sorted[OA_WG];
 
+void mark(uint j) {
+  // A scope wider than the workgroup would need a device feature.
+  atomicOr(words[j / 32u], 1u << (j % 32u), gl_ScopeWorkgroup, gl_StorageSemanticsShared,
+           gl_SemanticsRelaxed);
+}
+
 void add_by_scan(uint v) {
   uint lane = gl_LocalInvocationID.x;
   for (uint first = 0; first < count; first = oa_advance(first, kWords * 32u, count)) {
@@ -107,7 +115,7 @@ void add_by_scan(uint v) {
     for (uint w = lane; w < kWords; w += OA_WG) words[w] = 0u;
     barrier();
     [[unroll]] for (uint j = lane; j < kWords * 32u; j += OA_WG) {
-      if (matches(oa_add_saturated(first, j), v)) atomicOr(words[j / 32u], 1u << (j % 32u));
+      if (matches(oa_add_saturated(first, j), v)) mark(j);
     }
     barrier();
     for (uint w = 0; w < kWords; ++w) add_bits(first + w * 32u, words[w]);
@@ -137,8 +145,8 @@ void add_row(uint v) {
     add_by_scan(v);
     return;
   }
-  uint begin = v > 0u ? min(args.cells.v[v - 1u], count) : 0u;
-  uint end = min(args.cells.v[v], count);
+  uint begin = v > 0u ? min(args.ends.v[v - 1u], count) : 0u;
+  uint end = min(args.ends.v[v], count);
   uint length = end - min(begin, end);
   if (length <= kLongestList) {
     add_list(begin, length);

@@ -20,7 +20,8 @@ using reference::Uniform;
 absl::Status DigitsStep(Graph& graph) {
   examples::DigitsOptions options;
   options.batch = 16;
-  options.hidden = 32;
+  options.channels = 8;
+  options.hidden = 16;
   return examples::RecordDigitsTraining(graph, options);
 }
 

@@ -60,11 +60,11 @@ inline Kernel FakeElementwise(const std::string& name, bool strided) {
   Kernel kernel = FakeKernel(name, 64);
   std::vector<KernelArgument>& a = kernel.arguments;
   for (int i = 0; i < 8; ++i) {
-    a.push_back(FakeBuffer(
-        absl::StrCat("in", i), Access::kRead,
-        absl::StrCat("(count*(mode", i, "==0)+max(len", i, ",1)*(mode", i, "!=0))*(4-3*(type", i,
-                     "==1)-2*(type", i, "==4))*(inputs>", i, ")"),
-        1));
+    a.push_back(
+        FakeBuffer(absl::StrCat("in", i), Access::kRead,
+                   absl::StrCat("(count*(mode", i, "==0)+max(len", i, ",1)*(mode", i,
+                                "!=0))*(4-3*(type", i, "==1)-2*(type", i, "==4))*(inputs>", i, ")"),
+                   1));
   }
   for (int i = 0; i < 4; ++i) {
     a.push_back(FakeBuffer(absl::StrCat("out", i), Access::kWrite,
@@ -132,10 +132,9 @@ inline Kernel FakeUpdate() {
 // Writes small elements as whole words.
 inline Kernel FakeCast() {
   Kernel kernel = FakeKernel("cast", 64);
-  kernel.arguments = {
-      FakeBuffer("x", Access::kRead, "count*(4-3*(source==3)-2*(source==4))", 1),
-      FakeBuffer("y", Access::kWrite, "count*(4-3*(target==3)-2*(target==4))", 1),
-      FakeScalar("count")};
+  kernel.arguments = {FakeBuffer("x", Access::kRead, "count*(4-3*(source==3)-2*(source==4))", 1),
+                      FakeBuffer("y", Access::kWrite, "count*(4-3*(target==3)-2*(target==4))", 1),
+                      FakeScalar("count")};
   for (const char* name : {"source", "target"}) FakeConstant(kernel, name);
   return kernel;
 }

@@ -25,14 +25,15 @@ TEST_CASE("vector kernels are used exactly where they are right") {
   const auto kernel = [&](uint64_t elements, uint64_t other, uint32_t div) {
     ProgramFixture f(pack);
     const auto slice = f.Input("other", other);
-    return KernelFor(elements, div == 0 ? ProgramFixture::Linear(slice)
-                                        : ProgramFixture::Periodic(slice, div), f);
+    return KernelFor(
+        elements, div == 0 ? ProgramFixture::Linear(slice) : ProgramFixture::Periodic(slice, div),
+        f);
   };
   CHECK_EQ(kernel(16, 16, 0), "elementwise_f32_s4_v4");
   CHECK_EQ(kernel(18, 18, 0), "elementwise_f32_s4");
-  CHECK_EQ(kernel(16, 8, 1), "elementwise_f32_s4_v4");   // period a multiple of 4
-  CHECK_EQ(kernel(12, 6, 1), "elementwise_f32_s4");      // a vector would cross the period
-  CHECK_EQ(kernel(16, 2, 8), "elementwise_f32_s4_v4");   // one value for four elements
+  CHECK_EQ(kernel(16, 8, 1), "elementwise_f32_s4_v4");  // period a multiple of 4
+  CHECK_EQ(kernel(12, 6, 1), "elementwise_f32_s4");     // a vector would cross the period
+  CHECK_EQ(kernel(16, 2, 8), "elementwise_f32_s4_v4");  // one value for four elements
   CHECK_EQ(kernel(16, 8, 2), "elementwise_f32_s4");
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("fusion does not pass a dispatch that conflicts") {
   const auto x = f.Input("x", 8), y = f.Output("y", 8), t = f.Transient(8);
   const auto p = f.Buffer(BufferKind::kParameter, "p", 8);
   f.Op2(OA_EW_ADD, t, x, p);
-  f.Product(p, x, x);        // overwrites what the first read ...
+  f.Product(p, x, x);         // overwrites what the first read ...
   f.Op2(OA_EW_MUL, y, t, p);  // ... and makes what the last reads
   CHECK_EQ(FuseAndCheck(f).size(), 1);
   CHECK_EQ(f.Labels(), Labels{"add", "product+mul"});
@@ -218,10 +218,10 @@ TEST_CASE("updates of many parameters become one dispatch") {
   const std::vector<FusionNote> notes = FuseAndCheck(f);
   CHECK_EQ(f.Labels(), Labels{"product", "product", "product", "update x 3"});
   const Dispatch& update = f.program.dispatches.back();
-  CHECK_EQ(update.arguments[1].bits, 3);            // record_count
-  CHECK_EQ(update.arguments[2].bits, 1 + 2 + 3);    // total_blocks
-  CHECK_EQ(update.arguments[3 + 5 + 2].bits, 1);    // first_block of the second record
-  CHECK_EQ(update.arguments[3 + 10 + 2].bits, 3);   // and of the third
+  CHECK_EQ(update.arguments[1].bits, 3);           // record_count
+  CHECK_EQ(update.arguments[2].bits, 1 + 2 + 3);   // total_blocks
+  CHECK_EQ(update.arguments[3 + 5 + 2].bits, 1);   // first_block of the second record
+  CHECK_EQ(update.arguments[3 + 10 + 2].bits, 3);  // and of the third
   CHECK_EQ(update.grid, std::array<uint32_t, 3>{6, 1, 1});
   REQUIRE_EQ(notes.size(), 1);
   CHECK_EQ(notes[0].what, "update x 3");

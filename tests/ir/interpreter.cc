@@ -45,8 +45,7 @@ class Machine {
     const bool placed = !program.arenas.empty();
     memory_.resize(placed ? program.arenas.size() : program.buffers.size());
     for (size_t m = 0; m < memory_.size(); ++m) {
-      const uint64_t bytes =
-          placed ? program.arenas[m].size_bytes : program.buffers[m].size_bytes;
+      const uint64_t bytes = placed ? program.arenas[m].size_bytes : program.buffers[m].size_bytes;
       memory_[m].assign(bytes / 4, std::numeric_limits<float>::quiet_NaN());
     }
     for (uint32_t b = 0; b < program.buffers.size(); ++b) {
@@ -124,9 +123,8 @@ class Machine {
       std::vector<float> registers;
       for (size_t k = 0; k < program.inputs.size(); ++k) {
         const EwInput& input = program.inputs[k];
-        registers.push_back(k < first_memory_input
-                                ? (*accumulator)[i]
-                                : At(input.slice)[IndexOf(program, input, i)]);
+        registers.push_back(k < first_memory_input ? (*accumulator)[i]
+                                                   : At(input.slice)[IndexOf(program, input, i)]);
       }
       for (const EwInstruction& code : program.code) {
         const float b = EwArity(code.op) == 2 ? registers.at(code.b) : 0;
@@ -179,8 +177,7 @@ class Machine {
     program.count = d.arguments[FindArgument(kernel.arguments, prefix + "count")].bits;
     const size_t inputs = constant("inputs");
     const bool strided = FindArgument(kernel.arguments, "rank") >= 0;
-    const uint32_t rank =
-        strided ? d.arguments[FindArgument(kernel.arguments, "rank")].bits : 0;
+    const uint32_t rank = strided ? d.arguments[FindArgument(kernel.arguments, "rank")].bits : 0;
     for (uint32_t a = 0; a < rank; ++a) program.extents.push_back(argument("extents", a).bits);
     for (size_t k = 0; k < inputs; ++k) {
       EwInput input;
@@ -201,12 +198,10 @@ class Machine {
     for (size_t k = 0; k < constant("slots"); ++k) {
       const uint32_t code = constant(absl::StrCat("code", k));
       program.code.push_back({static_cast<uint8_t>(code & 255), reg(code >> 8 & 255),
-                              reg(code >> 16 & 255),
-                              std::bit_cast<float>(argument("s", k).bits)});
+                              reg(code >> 16 & 255), std::bit_cast<float>(argument("s", k).bits)});
     }
     for (size_t k = 0; k < constant("outputs"); ++k) {
-      program.outputs.push_back(
-          {reg(constant(absl::StrCat("oreg", k))), argument("out", k).slice});
+      program.outputs.push_back({reg(constant(absl::StrCat("oreg", k))), argument("out", k).slice});
     }
     return program;
   }

@@ -36,12 +36,12 @@ TEST_CASE("prune keeps what outputs and persistent writes need") {
   Graph graph("g");
   const ValueId x = Declare(graph, BufferKind::kInput, "x", {4});
   const ValueId p = Declare(graph, BufferKind::kParameter, "p", {4});
-  const ValueId needed = Call(graph, "relu", {x});     // node 0
-  Call(graph, "neg", {x});                             // node 1: nobody asks
-  const ValueId delta = Call(graph, "exp", {x});       // node 2: feeds a state
-  Call(graph, "accumulate", {p, delta});               // node 3
-  const ValueId t = Call(graph, "abs", {x});           // node 4
-  Call(graph, "accumulate", {t, x});                   // node 5: a transient nobody reads again
+  const ValueId needed = Call(graph, "relu", {x});  // node 0
+  Call(graph, "neg", {x});                          // node 1: nobody asks
+  const ValueId delta = Call(graph, "exp", {x});    // node 2: feeds a state
+  Call(graph, "accumulate", {p, delta});            // node 3
+  const ValueId t = Call(graph, "abs", {x});        // node 4
+  Call(graph, "accumulate", {t, x});                // node 5: a transient nobody reads again
   REQUIRE(graph.AddOutput("y", needed).ok());
   CHECK_EQ(Must(Prune(graph)), std::vector<NodeId>{0, 2, 3});
 }

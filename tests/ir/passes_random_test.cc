@@ -50,8 +50,8 @@ class RandomProgram {
   // A buffer and both of its halves.
   void AddReadable(BufferSlice whole, bool writable) {
     const uint64_t half = whole.size_bytes / 2;
-    for (BufferSlice slice : {whole, BufferSlice{whole.buffer, 0, half},
-                              BufferSlice{whole.buffer, half, half}}) {
+    for (BufferSlice slice :
+         {whole, BufferSlice{whole.buffer, 0, half}, BufferSlice{whole.buffer, half, half}}) {
       readable_.push_back(slice);
       if (writable) writable_.push_back(slice);
     }
@@ -173,12 +173,12 @@ std::vector<size_t> Shuffled(const Program& program, uint32_t seed) {
   return order;
 }
 
-#define OA_CHECK_UNCHANGED(pass, order)                                             \
-  do {                                                                              \
-    const absl::Status status = VerifyProgram(program, pass);                       \
-    REQUIRE_MESSAGE(status.ok(), status.ToString(), "\n", DumpProgram(program));    \
-    REQUIRE_MESSAGE(SameBits(expected, Interpret(program, order)), pass, " of\n",   \
-                    original, "gave\n", DumpProgram(program));                      \
+#define OA_CHECK_UNCHANGED(pass, order)                                                     \
+  do {                                                                                      \
+    const absl::Status status = VerifyProgram(program, pass);                               \
+    REQUIRE_MESSAGE(status.ok(), status.ToString(), "\n", DumpProgram(program));            \
+    REQUIRE_MESSAGE(SameBits(expected, Interpret(program, order)), pass, " of\n", original, \
+                    "gave\n", DumpProgram(program));                                        \
   } while (false)
 
 void CheckPasses(const KernelPack& pack, uint32_t seed, bool fuse, size_t& fusions) {

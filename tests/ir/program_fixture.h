@@ -110,10 +110,9 @@ class ProgramFixture {
     dispatch.kernel = pack_.Find("update_f32");
     const uint64_t count = param.size_bytes / 4;
     const uint64_t blocks = (count + 7) / 8;
-    dispatch.arguments = {Bytes(rate, Access::kRead),       Number(1),
-                          Number(blocks),                   Bytes(param, Access::kReadWrite),
-                          Bytes(grad, Access::kRead),       Number(0),
-                          Number(blocks),                   Number(count)};
+    dispatch.arguments = {
+        Bytes(rate, Access::kRead), Number(1), Number(blocks), Bytes(param, Access::kReadWrite),
+        Bytes(grad, Access::kRead), Number(0), Number(blocks), Number(count)};
     dispatch.grid = {static_cast<uint32_t>(blocks), 1, 1};
     Append("update", std::move(dispatch));
   }

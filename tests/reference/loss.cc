@@ -101,7 +101,7 @@ double RowLoss(const Tensor& logits, size_t r, double label) {
   double largest = -INFINITY, sum = 0;
   for (size_t c = 0; c < columns; ++c) largest = std::max(largest, logits[r * columns + c]);
   for (size_t c = 0; c < columns; ++c) sum += std::exp(logits[r * columns + c] - largest);
-  return std::log(sum) + largest - logits[r * columns + static_cast<size_t>(label)];
+  return std::log(sum) + (largest - logits[r * columns + static_cast<size_t>(label)]);
 }
 
 std::vector<Tensor> CrossEntropy(absl::Span<const Tensor> inputs, const Attributes& attributes) {
@@ -147,7 +147,7 @@ ReferenceOp CrossEntropyOp() {
   add(Classes(17, 10, DType::U8), 9);
   add(Classes(17, 10, DType::U8), -100);
   add(Classes(3, 33, DType::I32), std::nullopt);
-  add(Classes(37, 263, DType::U8), 0);
+  add(Classes(37, 263, DType::U32), 0);
   add(Classes(2, 1031, DType::I32, 30), std::nullopt);
   add(Classes(300, 5, DType::I32), 2);
   add(Classes(5001, 3, DType::U8), 1);
