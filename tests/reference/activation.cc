@@ -31,6 +31,7 @@ ReferenceOp Unary(const char* op, Forward forward, bool kink, const Attributes& 
       {{Uniform({1, 1, 4, 65}, -1, 1, away)}, attributes},
       {{Values(DType::F32, {8}, {-100, -89, -50, -20, 20, 50, 89, 100})}, attributes},
       {{Values(DType::F32, {6}, {-1e30, -1e4, -1e-30, 1e-30, 1e4, 1e30})}, attributes},
+      {{Uniform({3, 0})}, attributes},
   };
   row.samples[0].differentiate = !kink;
   row.samples[5].differentiate = false;
@@ -76,7 +77,8 @@ ReferenceOp SiluMulOp() {
                  {{Uniform({2}, -5, 5)}, size(1)},
                  {{Uniform({5, 16}, -5, 5)}, size(8)},
                  {{Uniform({2, 3, 260}, -12, 12)}, size(130)},
-                 {{Uniform({3, 1048}, -12, 12)}, size(524)}};
+                 {{Uniform({3, 1048}, -12, 12)}, size(524)},
+                 {{Uniform({0, 14})}, size(7)}};
   row.rejections = {{"intermediate_size 0", {Uniform({3, 14})}, size(0)},
                     {"a negative intermediate_size", {Uniform({3, 14})}, size(-7)},
                     {"an odd extent", {Uniform({3, 15})}, size(7)},

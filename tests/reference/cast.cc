@@ -79,7 +79,7 @@ ReferenceOp CastOp() {
       sample.differentiate = false;
       row.samples.push_back(sample);
       // Every number of elements in the last word of a small type; then more than a workgroup.
-      for (const Shape& shape : {Shape{1}, Shape{2}, Shape{3, 1, 7}, Shape{5, 263}}) {
+      for (const Shape& shape : {Shape{1}, Shape{2}, Shape{3, 1, 7}, Shape{5, 263}, Shape{0}}) {
         sample.inputs = {Random(source, shape)};
         row.samples.push_back(sample);
       }
@@ -119,7 +119,8 @@ ReferenceOp FullOp() {
   ReferenceOp row = {"full", Full};
   row.samples = {{{}, full({3, 1, 7}, 0.1f), kExact},
                  {{}, full({2, 1031}, -3), kExact},
-                 {{}, full({1}, INFINITY), kExact}};
+                 {{}, full({1}, INFINITY), kExact},
+                 {{}, full({2, 0}, 1), kExact}};
   row.rejections = {{"rank 0", {}, full({}, 1)},
                     {"rank 9", {}, full({1, 1, 1, 1, 1, 1, 1, 1, 1}, 1)},
                     {"a negative extent", {}, full({3, -1}, 1)},

@@ -66,7 +66,8 @@ ReferenceOp Binary(const char* op, Forward forward) {
                  pair({7, 1}, {1, 5}),      pair({4, 1, 7}, {5, 1}),   // both repeat
                  pair({9, 37}, {1}),        pair({1, 1}, {6}),         // scalars
                  pair({2, 1, 3, 1, 2, 1, 2, 3}, {1, 2, 1, 2, 1, 2, 1, 3}),
-                 pair({64, 33}, {33}),      pair({64, 8}, {64, 1})};
+                 pair({64, 33}, {33}),      pair({64, 8}, {64, 1}),
+                 pair({0, 3}, {1, 3}),      pair({4, 0}, {4, 0})};
   row.rejections = {
       {"extents that do not broadcast", {Uniform({3, 5}), Uniform({3})}},
       {"extents that do not broadcast in the middle", {Uniform({2, 3, 4}), Uniform({2, 2, 4})}},
@@ -103,7 +104,7 @@ double Equal(double x, double value) { return x == value ? 1 : 0; }
 ReferenceOp Unary(const char* op, Forward forward, const Attributes& attributes, double low = -2,
                   double high = 2, double away = 0) {
   ReferenceOp row = {op, forward};
-  for (const Shape& shape : {Shape{3, 1, 7}, Shape{5, 263}, Shape{8, 4}, Shape{1}}) {
+  for (const Shape& shape : {Shape{3, 1, 7}, Shape{5, 263}, Shape{8, 4}, Shape{1}, Shape{0}}) {
     row.samples.push_back({{Uniform(shape, low, high, away)}, attributes});
   }
   row.rejections = UnaryRejections(attributes);
@@ -217,7 +218,9 @@ std::vector<Tensor> Accumulate(absl::Span<const Tensor> inputs, const Attributes
 
 ReferenceOp AccumulateOp() {
   ReferenceOp row = {"accumulate", Accumulate};
-  row.samples = {{{Uniform({3, 5}), Uniform({3, 5})}}, {{Uniform({2, 1031}), Uniform({2, 1031})}}};
+  row.samples = {{{Uniform({3, 5}), Uniform({3, 5})}},
+                 {{Uniform({2, 1031}), Uniform({2, 1031})}},
+                 {{Uniform({0}), Uniform({0})}}};
   row.rejections = {{"unequal shapes", {Uniform({3, 5}), Uniform({5, 3})}},
                     {"a source that would broadcast", {Uniform({3, 5}), Uniform({5})}},
                     {"an I32 source", {Uniform({3}), Integers(DType::I32, {3}, 0, 5)}}};

@@ -36,19 +36,42 @@ struct BenchOptions {
   bool json = false;
 };
 
+// One time of each replay.
+class Times {
+ public:
+  void Add(double seconds) { seconds_.push_back(seconds); }
+  void Sort() { std::sort(seconds_.begin(), seconds_.end()); }
+  bool empty() const { return seconds_.empty(); }
+  size_t count() const { return seconds_.size(); }
+  double Quantile(double q) const {
+    return seconds_[static_cast<size_t>(q * static_cast<double>(seconds_.size() - 1) + 0.5)];
+  }
+  double min() const { return seconds_.front(); }
+  double median() const { return Quantile(0.5); }
+  // Width of the middle 80% relative to the median.
+  double spread() const { return (Quantile(0.9) - Quantile(0.1)) / median(); }
+
+ private:
+  std::vector<double> seconds_;
+};
+
 struct BenchResult {
-  std::vector<double> seconds;  // of each replay, sorted
+  Times replay;  // on the host's clock, inputs and outputs included
+  Times device;  // on the device's clock, first dispatch to last; empty without timestamps
   double flops = 0;
   double bytes = 0;
   std::optional<double> bandwidth;  // measured roofline, bytes per second
 
-  double Quantile(double q) const {
-    return seconds[static_cast<size_t>(q * static_cast<double>(seconds.size() - 1) + 0.5)];
-  }
-  double median() const { return Quantile(0.5); }
-  // Width of the middle 80% relative to the median.
-  double spread() const { return (Quantile(0.9) - Quantile(0.1)) / median(); }
+  // What throughput is computed from.
+  double seconds() const { return device.empty() ? replay.median() : device.median(); }
 };
+
+// First dispatch to last of the latest replay; 0 when the device has no timestamps.
+double DeviceSeconds(const std::vector<exec::DispatchTime>& profile) {
+  uint64_t end_ns = 0;
+  for (const exec::DispatchTime& time : profile) end_ns = std::max(end_ns, time.last_end_ns);
+  return static_cast<double>(end_ns) * 1e-9;
+}
 
 absl::StatusOr<BoundInputs> BenchInputs(const BenchOptions& options, const Plan& plan) {
   std::vector<TensorArg> args;
@@ -63,7 +86,9 @@ absl::StatusOr<BoundInputs> BenchInputs(const BenchOptions& options, const Plan&
 
 absl::StatusOr<BenchResult> Measure(const BenchOptions& options, exec::Program& program,
                                     const BoundInputs& inputs) {
-  auto session = exec::Session::Create(program);
+  exec::SessionOptions session_options;
+  session_options.timestamps = true;
+  auto session = exec::Session::Create(program, session_options);
   if (!session.ok()) return WithExit(session.status(), kExitDevice);
   const ByteViews views = ViewsOf(inputs);
   CatchInterrupts();
@@ -73,18 +98,29 @@ absl::StatusOr<BenchResult> Measure(const BenchOptions& options, exec::Program& 
     const absl::Status status = (*session)->Run(views).status();
     if (!status.ok()) return WithExit(status, kExitDevice);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    if (i >= options.warmup) result.seconds.push_back(taken.count());
+    if (i < options.warmup) continue;
+    result.replay.Add(taken.count());
+    const double on_device = DeviceSeconds((*session)->profile());
+    if (on_device > 0) result.device.Add(on_device);
   }
-  if (result.seconds.empty()) {
+  if (result.replay.empty()) {
     return WithExit(absl::CancelledError("interrupted before the first measurement."),
                     kExitInterrupted);
   }
-  std::sort(result.seconds.begin(), result.seconds.end());
+  result.replay.Sort();
+  result.device.Sort();
   for (const PlanDispatch& d : program.plan().dispatches) {
     result.flops += static_cast<double>(d.flops);
     result.bytes += static_cast<double>(d.bytes_read + d.bytes_written);
   }
   return result;
+}
+
+void PrintTimes(const char* what, const Times& times) {
+  if (times.empty()) return;
+  std::printf("%-11s median %s, min %s, spread %.1f%% (10th to 90th percentile of %u)\n", what,
+              HumanSeconds(times.median()).c_str(), HumanSeconds(times.min()).c_str(),
+              100 * times.spread(), static_cast<unsigned>(times.count()));
 }
 
 void PrintText(const BenchResult& r, const exec::DeviceInfo& device, const Plan& plan) {
@@ -95,13 +131,12 @@ void PrintText(const BenchResult& r, const exec::DeviceInfo& device, const Plan&
   std::printf("model       %s: %s in %s\n", Printable(plan.name).c_str(),
               Counted(plan.dispatches.size(), "dispatch").c_str(),
               Counted(plan.stages.size(), "stage").c_str());
-  std::printf("replay      median %s, min %s, spread %.1f%% (10th to 90th percentile of %u)\n",
-              HumanSeconds(r.median()).c_str(), HumanSeconds(r.seconds[0]).c_str(),
-              100 * r.spread(), static_cast<unsigned>(r.seconds.size()));
+  PrintTimes("device", r.device);
+  PrintTimes("replay", r.replay);
   std::printf("per stage   %s\n",
-              HumanSeconds(r.median() / std::max<size_t>(1, plan.stages.size())).c_str());
-  const double bandwidth = r.bytes / r.median();
-  std::printf("throughput  %.2f GFLOP/s, %.2f GB/s moved\n", r.flops / r.median() / 1e9,
+              HumanSeconds(r.seconds() / std::max<size_t>(1, plan.stages.size())).c_str());
+  const double bandwidth = r.bytes / r.seconds();
+  std::printf("throughput  %.2f GFLOP/s, %.2f GB/s moved\n", r.flops / r.seconds() / 1e9,
               bandwidth / 1e9);
   if (r.bandwidth) {
     std::printf("roofline    %.1f%% of %.2f GB/s, measured with total += x\n",
@@ -117,13 +152,17 @@ void PrintJson(const BenchResult& r, const exec::DeviceInfo& device, const Plan&
                       {"model", plan.name},
                       {"dispatches", plan.dispatches.size()},
                       {"stages", plan.stages.size()},
-                      {"iterations", r.seconds.size()},
-                      {"median_s", r.median()},
-                      {"min_s", r.seconds[0]},
-                      {"p10_s", r.Quantile(0.1)},
-                      {"p90_s", r.Quantile(0.9)},
+                      {"iterations", r.replay.count()},
+                      {"median_s", r.replay.median()},
+                      {"min_s", r.replay.min()},
+                      {"p10_s", r.replay.Quantile(0.1)},
+                      {"p90_s", r.replay.Quantile(0.9)},
                       {"flops", r.flops},
                       {"bytes", r.bytes}};
+  if (!r.device.empty()) {
+    line["device_median_s"] = r.device.median();
+    line["device_min_s"] = r.device.min();
+  }
   if (r.bandwidth) line["roofline_bytes_per_s"] = *r.bandwidth;
   std::printf("%s\n", JsonText(line).c_str());
 }
@@ -181,7 +220,8 @@ Command AddBenchCommand(CLI::App& app) {
   bench->add_flag("--no-roofline", o->no_roofline, "Do not measure the memory bandwidth");
   bench->add_flag("--json", o->json, "One JSON object on stdout instead of text");
   AddDeviceFlags(*bench, o->device);
-  bench->footer(std::string("A replay includes writing the inputs and reading the outputs.\n"
+  bench->footer(std::string("`device` is the time between the first and the last dispatch, from which the\n"
+                            "throughput follows; `replay` adds writing inputs and reading outputs.\n"
                             "Examples:\n"
                             "  oa-run bench model.oag --iterations 200\n"
                             "  oa-run bench model.oax --input tokens=@tokens.npy --json\n") +
