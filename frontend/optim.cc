@@ -2,8 +2,10 @@
 
 #include <bit>
 #include <cstring>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/matrix.h"
 #include "frontend/record.h"
 #include "ir/graph.h"
 
@@ -84,12 +86,28 @@ absl::Status AdamStep(const char* op, const AdamOptions& options, const char* de
   return absl::OkStatus();
 }
 
+// The gradients, each in a storage of its own: two parameters may share one gradient (the operands
+// of an addition do), which must not be scaled twice.
+Result<std::vector<Matrix>> OwnStorages(const autograd::Gradients& gradients) {
+  std::set<int32_t> storages;
+  std::vector<Matrix> result;
+  for (const auto& [parameter, gradient] : gradients.parameters()) {
+    Matrix own = gradient;
+    if (!storages.insert(gradient.graph()->ir().value(gradient.id()).storage).second) {
+      OA_ASSIGN_OR_RETURN(own, matrix::copy(gradient));
+    }
+    result.push_back(own);
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<Matrix> clip_grad_norm(autograd::Gradients& gradients, float max_norm) {
   if (gradients.parameters().empty()) return NothingToUpdate("clip_grad_norm");
+  OA_ASSIGN_OR_RETURN(const std::vector<Matrix> own, OwnStorages(gradients));
   std::vector<OptMatrix> operands;
-  for (const auto& entry : gradients.parameters()) operands.push_back(&entry.second);
+  for (const Matrix& gradient : own) operands.push_back(&gradient);
   OA_ASSIGN_OR_RETURN(std::vector<Matrix> results,
                       internal::RecordAll("clip_grad_norm", operands,
                                           ir::Attributes().F32("max_norm", max_norm)));

@@ -112,6 +112,22 @@ TEST_CASE("record: gradients of inputs and intermediates") {
   CHECK(gradients->Of(*y).ok());
 }
 
+TEST_CASE("record: clipping copes with parameters that share a gradient") {
+  Graph graph("g");
+  const Parameter a = graph.Param("a", {3}, init::Ones());
+  const Parameter b = graph.Param("b", {3}, init::Ones());
+  const Result<Matrix> sum = matrix::add(a, b);
+  REQUIRE(sum.ok());
+  const Result<Matrix> loss = matrix::sum(*sum);
+  REQUIRE(loss.ok());
+  Result<ml::autograd::Gradients> gradients = ml::autograd::Backward(*loss);
+  REQUIRE(gradients.ok());
+  const Result<Matrix> norm = ml::optim::clip_grad_norm(*gradients, 1);
+  REQUIRE_MESSAGE(norm.ok(), norm.status().ToString());
+  ml::optim::Sgd optimiser;
+  CHECK(optimiser.Step(*gradients).ok());
+}
+
 TEST_CASE("record: two recordings of one program are byte-identical") {
   std::vector<uint8_t> bytes[2];
   for (std::vector<uint8_t>& file : bytes) {

@@ -103,7 +103,9 @@ TEST_CASE("cli: help, version and wrong usage") {
     const Ran help = shell.OaRun(absl::StrCat(command, " --help"));
     CHECK_EQ(help.code, 0);
     CHECK_MESSAGE(absl::StrContains(help.out, "Examples:"), command);
-    for (absl::string_view line : absl::StrSplit(help.out, '\n')) CHECK_LE(line.size(), 80);
+    for (absl::string_view line : absl::StrSplit(help.out, '\n')) {
+      CHECK_MESSAGE(line.size() <= 80, line);
+    }
   }
   const Ran unknown = shell.OaRun("model.oag --setps 3");
   CHECK_EQ(unknown.code, 2);

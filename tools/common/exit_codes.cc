@@ -14,7 +14,7 @@ constexpr char kPayload[] = "oa/exit-code";
 }  // namespace
 
 const char kExitCodeHelp[] =
-    "Exit codes: 0 ok, 1 results differ, 2 usage, 3 bad file, 4 device, 130 interrupted.";
+    "Exit codes: 0 ok, 1 results differ, 2 usage, 3 bad file, 4 device, 130 stopped.";
 
 absl::Status WithExit(absl::Status status, ExitCode code) {
   if (!status.ok()) status.SetPayload(kPayload, absl::Cord(absl::StrCat(static_cast<int>(code))));

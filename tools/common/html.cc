@@ -9,7 +9,8 @@ namespace {
 
 constexpr char kStyle[] = R"(
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; }
-body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem;
+       padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .scroll { overflow-x: auto; max-height: 40rem; }
 table { border-collapse: collapse; } th { position: sticky; top: 0; background: Canvas; }

@@ -36,9 +36,9 @@ std::string ParseProblem(const CLI::App& app, const CLI::ParseError& error) {
   if (text.size() > 1 && absl::ascii_islower(text[1])) text[0] = absl::ascii_tolower(text[0]);
   std::replace(text.begin(), text.end(), '\n', ' ');
   const CLI::App& chosen = ChosenApp(app);
-  const size_t dashes = text.find(": --");
+  const size_t dashes = text.find(" --");
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && dashes != std::string::npos) {
-    std::string name = text.substr(dashes + 2);
+    std::string name = text.substr(dashes + 1);
     name = name.substr(0, name.find_first_of(" ="));
     absl::StrAppend(&text, ClosestNames(name, OptionNames(chosen)));
   }
@@ -53,6 +53,12 @@ void PrintError(absl::string_view program, absl::string_view sentence) {
 }
 
 }  // namespace
+
+void SetUpApp(CLI::App& app) {
+  constexpr size_t kNamesWidth = 26;
+  app.get_formatter()->column_width(kNamesWidth);
+  app.set_version_flag("--version", VersionText(app.get_name()));
+}
 
 CLI::Option* AddRepeated(CLI::App& app, const std::string& flags, std::vector<std::string>& values,
                          const std::string& help) {

@@ -12,6 +12,9 @@
 
 namespace oa::tools {
 
+// --version, and help that fits 80 columns. Call it before subcommands are added: they inherit it.
+void SetUpApp(CLI::App& app);
+
 // An option that takes one value each time it is given. CLI11's lists would swallow the
 // positional argument that follows.
 CLI::Option* AddRepeated(CLI::App& app, const std::string& flags, std::vector<std::string>& values,

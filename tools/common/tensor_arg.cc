@@ -19,11 +19,11 @@ namespace oa::tools {
 
 const char kTensorArgHelp[] =
     "Values: NAME=@file.npy        a NumPy file (the type must fit, see below)\n"
-    "        NAME=@file.npy[0:32]  its rows 0 to 31; negative bounds count from the end\n"
+    "        NAME=@file.npy[0:32]  rows 0 to 31; negative bounds count from the end\n"
     "        NAME=4xi32=1,2,3,4    numbers; the type may be left out\n"
     "        NAME=0.5              one number for every element\n"
     "        NAME=random:7         seed 7: floats uniform in [-1, 1), integers zero\n"
-    "Integers in files are converted when every element fits; bf16 is stored as '<u2'.";
+    "Integers in files are converted if every element fits; bf16 is stored as '<u2'.";
 
 namespace {
 

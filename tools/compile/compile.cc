@@ -113,8 +113,8 @@ void AddCompileFlags(CLI::App& app, CompileFlags& f) {
   CLI::Option* device = app.add_option(
       "--device", f.device, "Profile of the device, made there by\n`oa-run devices --profile`");
   app.add_option("--target", f.target,
-                 "Without a profile: portable (every device), gpu,\nor cpu (software drivers)")
-      ->check(CLI::IsMember({"portable", "gpu", "cpu"}))
+                 "Without a profile: portable (every device) or cpu\n(software drivers)")
+      ->check(CLI::IsMember({"portable", "cpu"}))
       ->excludes(device);
   app.add_option("--kernels", f.kernels,
                  "Kernel pack (default: $OA_KERNELS, then\nkernels.oak beside the program)");

@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
   CLI::App app("Compiles a recorded graph (.oag) into a plan (.oax) for one device.", "oa-compile");
-  app.set_version_flag("--version", oa::tools::VersionText("oa-compile"));
+  oa::tools::SetUpApp(app);
   oa::tools::CompileFlags flags;
   oa::tools::AddCompileFlags(app, flags);
   std::vector<std::string> args(argv + 1, argv + argc);

@@ -220,12 +220,13 @@ Command AddBenchCommand(CLI::App& app) {
   bench->add_flag("--no-roofline", o->no_roofline, "Do not measure the memory bandwidth");
   bench->add_flag("--json", o->json, "One JSON object on stdout instead of text");
   AddDeviceFlags(*bench, o->device);
-  bench->footer(std::string("`device` is the time between the first and the last dispatch, from which the\n"
-                            "throughput follows; `replay` adds writing inputs and reading outputs.\n"
-                            "Examples:\n"
-                            "  oa-run bench model.oag --iterations 200\n"
-                            "  oa-run bench model.oax --input tokens=@tokens.npy --json\n") +
-                kTensorArgHelp + "\n" + kExitCodeHelp);
+  bench->footer(
+      std::string("`device` is the time between the first and the last dispatch, from which the\n"
+                  "throughput follows; `replay` adds writing inputs and reading outputs.\n"
+                  "Examples:\n"
+                  "  oa-run bench model.oag --iterations 200\n"
+                  "  oa-run bench model.oax --input tokens=@tokens.npy --json\n") +
+      kTensorArgHelp + "\n" + kExitCodeHelp);
   return {bench, [o] { return BenchModel(*o); }};
 }
 

@@ -11,7 +11,7 @@ namespace oa::tools {
 void AddDeviceFlags(CLI::App& app, DeviceFlags& flags) {
   app.add_option("--device", flags.device, "Index or part of the name, see `oa-run devices`");
   app.add_flag("--validate", flags.validate,
-               "Load the Vulkan validation layers; any message is an\nerror (exit code 4)");
+               "Load the Vulkan validation layers; any message is\nan error (exit code 4)");
   app.add_flag("--serialize", flags.serialize, "Wait after every dispatch, to find one that hangs");
   app.add_flag("--no-cache", flags.no_cache, "Do not use the pipeline cache on disk");
 }

@@ -57,7 +57,7 @@ absl::Status CheckMisspelling(const std::string& word, const std::vector<Command
 
 int main(int argc, char** argv) {
   CLI::App app("Replays recorded ML graphs on Vulkan devices.", oa::tools::kProgram);
-  app.set_version_flag("--version", oa::tools::VersionText(oa::tools::kProgram));
+  oa::tools::SetUpApp(app);
   app.footer(std::string(kExamples) + "\n" + oa::tools::kExitCodeHelp);
   app.require_subcommand(1);
   const std::vector<Command> commands = {

@@ -210,7 +210,8 @@ absl::StatusOr<int> ShowOps(const OpsOptions& options) {
   }
   const ir::OpDef* op = ir::FindOp(options.name);
   if (op == nullptr) {
-    return UsageError("there is no operator '", options.name, "'", ir::NearestOps(options.name), ".");
+    return UsageError("there is no operator '", options.name, "'", ir::NearestOps(options.name),
+                      ".");
   }
   if (options.json) {
     std::printf("%s\n", JsonText(OpJson(*op)).c_str());

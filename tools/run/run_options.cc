@@ -46,7 +46,7 @@ void AddStateOptions(CLI::App& app, RunOptions& o) {
       ->group(group);
   AddRepeated(app, "--set", o.sets,
               "NAME[INDEX]=NUMBER: change one element of a\nparameter or state before the run; "
-              "1e-4 or 0.0 sets\nthe F32 bits of a U32 element")
+              "1e-4 or 0.0\nsets the F32 bits of a U32 element")
       ->group(group);
 }
 
@@ -67,7 +67,7 @@ void AddLengthOptions(CLI::App& app, RunOptions& o) {
 void AddReportOptions(CLI::App& app, RunOptions& o) {
   const char* group = "Reporting";
   app.add_option("--profile", o.profile,
-                 "Write a trace for ui.perfetto.dev and print a table\nof kernels")
+                 "Write a trace for ui.perfetto.dev and print a\ntable of kernels")
       ->group(group);
   app.add_option("--log-every", o.log_every, "Print one-element outputs every N steps")
       ->group(group);
@@ -90,7 +90,7 @@ void AddRunOptions(CLI::App& app, RunOptions& o) {
                  "Kernel pack (default: $OA_KERNELS, then\nkernels.oak beside the program)");
   app.add_flag("--no-fuse", o.no_fuse, "Compile a graph without fusing operators");
   app.add_option("--device-profile", o.device_profile,
-                 "With --dry-run of a graph: compile for this profile");
+                 "With --dry-run of a graph: the profile to compile\nfor");
   app.footer(std::string(kExamples) + kTensorArgHelp + "\n" + kExitCodeHelp);
 }
 
