@@ -5,6 +5,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
+#include "ir/ops/loop_budget.h"
 #include "ir/ops/reduce_rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
@@ -36,6 +37,10 @@ absl::Status EmitArgmax(LowerContext& ctx, BufferSlice y) {
   const AxisShape shape = AroundAxis(x, static_cast<int64_t>(x.size()) - 1);
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("argmax_f32"));
   const ColumnTiling tiling = ChooseTiling(*kernel, shape);
+  const uint64_t tiles = tiling.tiles(shape);
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      GroupsInLoopBudget(ctx, ctx.RowGroups(tiles), tiles,
+                                         tiling.blocks(shape.extent) + 2));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(y)
@@ -44,7 +49,7 @@ absl::Status EmitArgmax(LowerContext& ctx, BufferSlice y) {
                       .Constant("width", tiling.width)
                       .Constant("mode", tiling.mode)
                       .Flops(shape.outer * shape.extent)
-                      .Grid(ctx.RowGroups(tiling.tiles(shape))));
+                      .Grid(groups));
 }
 
 // ---- argmax ----
@@ -85,6 +90,10 @@ absl::Status InferAccuracy(InferContext& ctx) {
 absl::Status EmitCount(LowerContext& ctx, BufferSlice predicted, BufferSlice labels,
                        uint32_t label_type, uint64_t rows, uint64_t chunk, BufferSlice y) {
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("count_matches_u32"));
+  const uint64_t chunks = CeilDiv(rows, chunk);
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      GroupsInLoopBudget(ctx, ctx.RowGroups(chunks), chunks,
+                                         CeilDiv(chunk, kernel->local_size[0]) + 2));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(predicted)
                       .Buffer(labels)
@@ -92,7 +101,7 @@ absl::Status EmitCount(LowerContext& ctx, BufferSlice predicted, BufferSlice lab
                       .U32(rows)
                       .U32(chunk)
                       .Constant("label_type", label_type)
-                      .Grid(ctx.RowGroups(CeilDiv(rows, chunk))));
+                      .Grid(groups));
 }
 
 absl::Status LowerAccuracy(LowerContext& ctx) {

@@ -62,6 +62,10 @@ uint64_t ColumnTiling::tiles(const AxisShape& shape) const {
   return CeilDiv(shape.columns(), width);
 }
 
+uint64_t ColumnTiling::blocks(uint64_t extent) const {
+  return CeilDiv(extent, uint64_t{4} * lanes);
+}
+
 ColumnTiling ChooseTiling(const Kernel& kernel, const AxisShape& shape) {
   const uint64_t group = kernel.local_size[0];
   const uint64_t lanes =
@@ -89,7 +93,7 @@ uint64_t ChooseChunk(const Kernel& kernel, const AxisShape& shape, const ColumnT
 }
 
 uint32_t RegisterBlocks(const AxisShape& shape, const ColumnTiling& tiling) {
-  const uint64_t blocks = CeilDiv(shape.extent, uint64_t{4} * tiling.lanes);
+  const uint64_t blocks = tiling.blocks(shape.extent);
   return blocks > 4 ? 0 : static_cast<uint32_t>(std::bit_ceil(blocks));
 }
 

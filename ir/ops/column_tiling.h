@@ -27,11 +27,13 @@ struct ColumnTiling {
   uint32_t mode = 0;
 
   uint64_t tiles(const AxisShape& shape) const;
+  // Blocks of four elements each lane has of `extent` elements: iterations of a loop over a column.
+  uint64_t blocks(uint64_t extent) const;
 };
 ColumnTiling ChooseTiling(const Kernel& kernel, const AxisShape& shape);
 
-// Elements of one chunk when the axis is reduced in two steps because its columns alone are too few to
-// fill a device, or too long to be summed in one go; the extent when one step is enough.
+// Elements of one chunk when the axis is reduced in two steps because its columns alone are too few
+// to fill a device, or too long to be summed in one go; the extent when one step is enough.
 uint64_t ChooseChunk(const Kernel& kernel, const AxisShape& shape, const ColumnTiling& tiling);
 
 // Constant `blocks` of the softmax kernels: blocks of four elements a lane holds in registers, 1, 2

@@ -1,7 +1,10 @@
 // Indexing: gather, also called embedding.
+#include <algorithm>
+
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/loop_budget.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -40,6 +43,8 @@ absl::Status LowerGather(LowerContext& ctx) {
   const Shape& table = ctx.input_shape(0);
   const uint64_t unit = table[1] % 4 == 0 ? 4 : 1;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(unit == 4 ? "gather_u32x4" : "gather_u32"));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      StridedGroupsInLoopBudget(ctx, *kernel, ctx.output_count_of() / unit));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.in(1))
@@ -48,7 +53,7 @@ absl::Status LowerGather(LowerContext& ctx) {
                       .U32(table[1] / unit)
                       .U32(ctx.input_count_of(1))
                       .Constant("index_type", IndexType(ctx.input_dtype(1)))
-                      .Grid(ctx.StridedGroups(*kernel, ctx.output_count_of() / unit)));
+                      .Grid(groups));
 }
 
 // ---- gather_backward ----
@@ -70,7 +75,7 @@ constexpr uint64_t kRowsPerListGroup = 1024;
 
 // Every workgroup of the scan reads all indices: fine up to this many rows times indices.
 uint64_t LargestScan(const DeviceProfile& profile) {
-  return uint64_t{1} << (profile.is_cpu ? 16 : 22);
+  return uint64_t{1} << (profile.is_cpu ? 15 : 22);
 }
 
 // Which positions belong to which row: kernels/index/index_lists.comp.
@@ -84,6 +89,12 @@ absl::StatusOr<IndexLists> EmitIndexLists(LowerContext& ctx) {
   const IndexLists lists = {ctx.Scratch("ends", DType::U32, {rows}),
                             ctx.Scratch("order", DType::U32, {count})};
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("index_lists_u32"));
+  const uint64_t ranges = CeilDiv(rows, kRowsPerListGroup);
+  const uint64_t lanes = kernel->local_size[0];
+  // Two passes over the indices, four a lane at a time, and three over the rows.
+  const uint64_t iterations = count / (2 * lanes) + 3 * kRowsPerListGroup / lanes + 8;
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      GroupsInLoopBudget(ctx, ctx.RowGroups(ranges), ranges, iterations));
   OA_RETURN_IF_ERROR(ctx.Emit(KernelCall(kernel)
                                   .Buffer(ctx.in(1))
                                   .Buffer(lists.ends)
@@ -91,8 +102,21 @@ absl::StatusOr<IndexLists> EmitIndexLists(LowerContext& ctx) {
                                   .U32(count)
                                   .U32(rows)
                                   .Constant("index_type", IndexType(ctx.input_dtype(1)))
-                                  .Grid(ctx.RowGroups(CeilDiv(rows, kRowsPerListGroup)))));
+                                  .Grid(groups)));
   return lists;
+}
+
+// Workgroups of gather_backward.comp for `parts` of rows, `tiles` a row.
+absl::StatusOr<uint64_t> SumGroups(LowerContext& ctx, const Kernel& kernel, uint64_t parts,
+                                   uint64_t tiles, bool use_lists) {
+  const uint64_t count = ctx.input_count_of(1);
+  const uint64_t groups = ctx.RowGroups(parts);
+  if (use_lists && kernel.device == KernelDevice::kCpu) {
+    // All lists together have `count` positions, read eight at a time; at worst they are one row's.
+    return GroupsInLoopBudget(ctx, std::max(groups, tiles), parts, 3, count / 8);
+  }
+  // The scan looks at the indices and then at each position it found.
+  return GroupsInLoopBudget(ctx, groups, parts, count + count / 4 + 300);
 }
 
 absl::Status LowerGatherBackward(LowerContext& ctx) {
@@ -107,6 +131,8 @@ absl::Status LowerGatherBackward(LowerContext& ctx) {
   }
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("gather_backward_f32"));
   const uint64_t tiles = CeilDiv(columns, kColumnsPerInvocation * kernel->local_size[0]);
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      SumGroups(ctx, *kernel, rows * tiles, tiles, use_lists));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.in(1))
@@ -119,7 +145,7 @@ absl::Status LowerGatherBackward(LowerContext& ctx) {
                       .Constant("index_type", IndexType(ctx.input_dtype(1)))
                       .Constant("use_lists", use_lists ? 1 : 0)
                       .Flops(count * columns)
-                      .Grid(ctx.RowGroups(rows * tiles)));
+                      .Grid(groups));
 }
 
 std::vector<OpDef> GatherRows() {

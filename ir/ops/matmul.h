@@ -35,7 +35,8 @@ struct Product {
 };
 
 // Chooses the kernel by shape and device: a large tile where there are enough of them to fill the
-// device, the portable tile otherwise. The bias is an epilogue, and so is what fusion adds later.
+// device, the portable tile otherwise; few results with a long k are computed as partial products
+// and summed. The bias is an epilogue, and so is what fusion adds later.
 absl::Status EmitProduct(LowerContext& context, const Product& product);
 
 // out[j] = sum over rows of x[rows, columns], rows ascending within fixed chunks.

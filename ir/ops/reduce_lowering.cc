@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/ops/column_tiling.h"
+#include "ir/ops/loop_budget.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -15,7 +16,11 @@ absl::Status EmitOnce(LowerContext& ctx, const Kernel* kernel, BufferSlice in,
                       const AxisShape& shape, uint64_t chunk, BufferSlice out, ReduceKind kind,
                       float scale) {
   const ColumnTiling tiling = ChooseTiling(*kernel, shape);
-  const uint64_t chunks = std::max<uint64_t>(CeilDiv(shape.extent, std::max<uint64_t>(chunk, 1)), 1);
+  const uint64_t chunks = shape.extent == 0 ? 1 : CeilDiv(shape.extent, chunk);
+  const uint64_t rows = tiling.tiles(shape) * chunks;
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      GroupsInLoopBudget(ctx, ctx.RowGroups(rows), rows,
+                                         tiling.blocks(std::min(chunk, shape.extent)) + 2));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(in)
                       .Buffer(out)
@@ -28,7 +33,7 @@ absl::Status EmitOnce(LowerContext& ctx, const Kernel* kernel, BufferSlice in,
                       .Constant("mode", tiling.mode)
                       .Constant("operation", kind == ReduceKind::kMax ? 1 : 0)
                       .Flops(shape.columns() * shape.extent)
-                      .Grid(ctx.RowGroups(tiling.tiles(shape) * chunks)));
+                      .Grid(groups));
 }
 
 absl::Status EmitCopy(LowerContext& ctx, BufferSlice in, uint64_t count, BufferSlice out) {

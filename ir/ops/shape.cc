@@ -6,6 +6,7 @@
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
 #include "ir/ops/families.h"
+#include "ir/ops/loop_budget.h"
 #include "ir/ops/shape_attributes.h"
 #include "ir/ops/shape_rows.h"
 #include "schema/checked_math.h"
@@ -60,7 +61,7 @@ OpDef ReshapeRow() {
   OpDef row;
   row.name = "reshape";
   row.family = kFamily;
-  row.equation = "y = x with other extents, same elements in the same order; one may be -1: inferred";
+  row.equation = "y = x with other extents, the same elements in the same order; one may be -1";
   row.shapes = "x [..], y [shape]; a view";
   row.operands = {{.name = "x", .dtypes = kAnyType}};
   row.results = {{.name = "y"}};
@@ -132,6 +133,8 @@ absl::Status LowerTranspose(LowerContext& ctx) {
   const uint64_t unit = s.c % 4 == 0 ? 4 : 1;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel,
                       ctx.Select(unit == 4 ? "transpose_u32x4" : "transpose_u32"));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      StridedGroupsInLoopBudget(ctx, *kernel, count / unit));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.out())
@@ -140,7 +143,7 @@ absl::Status LowerTranspose(LowerContext& ctx) {
                       .U32(s.b)
                       .U32(s.j)
                       .U32(s.c / unit)
-                      .Grid(ctx.StridedGroups(*kernel, count / unit)));
+                      .Grid(groups));
 }
 
 OpDef TransposeRow() {

@@ -5,8 +5,10 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
+#include "ir/ops/loop_budget.h"
 #include "ir/ops/shape_attributes.h"
 #include "ir/ops/shape_rows.h"
+#include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -81,6 +83,8 @@ absl::Status LowerSliceBackward(LowerContext& ctx) {
   const uint64_t unit = (stride | offset | run) % 4 == 0 ? 4 : 1;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel,
                       ctx.Select(unit == 4 ? "pad_rows_u32x4" : "pad_rows_u32"));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      StridedGroupsInLoopBudget(ctx, *kernel, x.outer * stride / unit));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.out())
@@ -88,7 +92,7 @@ absl::Status LowerSliceBackward(LowerContext& ctx) {
                       .U32(stride / unit)
                       .U32(offset / unit)
                       .U32(run / unit)
-                      .Grid(ctx.StridedGroups(*kernel, x.outer * stride / unit)));
+                      .Grid(groups));
 }
 
 std::vector<OpDef> SliceRows() {
@@ -217,7 +221,13 @@ absl::Status EmitCopyRows(LowerContext& ctx, BufferSlice y, uint64_t rows, uint6
         .U32(copy.dst_offset / unit)
         .U32(copy.run / unit);
   }
-  call.Grid(ctx.StridedGroups(*kernel, rows * longest / unit));
+  // The records are copied one after the other, each by all invocations.
+  OA_ASSIGN_OR_RETURN(
+      const uint64_t groups,
+      GroupsInLoopBudget(ctx, ctx.StridedGroups(*kernel, rows * longest / unit),
+                         CeilDiv(rows * dst_stride / unit, kernel->local_size[0]), 1,
+                         3 * copies.size()));
+  call.Grid(groups);
   return ctx.Emit(std::move(call));
 }
 

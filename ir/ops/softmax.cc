@@ -2,6 +2,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
+#include "ir/ops/loop_budget.h"
 #include "ir/ops/reduce_rows.h"
 #include "ir/ops/shape_attributes.h"
 #include "schema/status_macros.h"
@@ -29,6 +30,10 @@ absl::Status EmitSoftmax(LowerContext& ctx, absl::string_view base, bool logarit
   const AxisShape shape = AroundAxis(ctx.output_shape(), ctx.attributes().i64("axis"));
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(base));
   const ColumnTiling tiling = ChooseTiling(*kernel, shape);
+  const uint64_t tiles = tiling.tiles(shape);
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      GroupsInLoopBudget(ctx, ctx.RowGroups(tiles), tiles,
+                                         2 * tiling.blocks(shape.extent) + 3));
   KernelCall call(kernel);
   for (int i = 0; i < ctx.input_count(); ++i) call.Buffer(ctx.in(i));
   call.Buffer(ctx.out()).U32(shape.outer).U32(shape.extent).U32(shape.inner);
@@ -37,7 +42,7 @@ absl::Status EmitSoftmax(LowerContext& ctx, absl::string_view base, bool logarit
       .Constant("blocks", RegisterBlocks(shape, tiling))
       .Constant("logarithm", logarithm ? 1 : 0)
       .Flops(flops * shape.columns() * shape.extent)
-      .Grid(ctx.RowGroups(tiling.tiles(shape)));
+      .Grid(groups);
   return ctx.Emit(std::move(call));
 }
 

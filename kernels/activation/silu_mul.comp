@@ -1,5 +1,6 @@
 // silu_mul: y[r, j] = silu(x[r, j]) * x[r, n + j], the gate and the value being halves of one row.
-//   OA_BACKWARD: dx[r, j] = g[r, j] * x[r, n + j] * silu'(x[r, j]), dx[r, n + j] = g[r, j] * silu(..)
+//   OA_BACKWARD: dx[r, j] = g[r, j] * x[r, n + j] * silu'(x[r, j]),
+//                dx[r, n + j] = g[r, j] * silu(x[r, j])
 // Shapes:   x, dx [rows, 2 n], y, g [rows, n]. With OA_VEC 4 every extent along a row counts
 //           vectors of four, and buffers start at multiples of 16 bytes.
 // Cost:     forward reads 8 * rows * n and writes 4 * rows * n bytes, backward 12 and 8; OA_VEC 1.

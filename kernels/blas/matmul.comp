@@ -5,7 +5,9 @@
 // Numerics: fp32, k ascending within each result; relative error about sqrt(k) * 6e-8.
 // Design:   one workgroup of 16 x 16 invocations per OA_TILE_M x OA_TILE_N results, slices of 16 k
 //           through shared memory (8.5 KiB for 64 x 64), OA_TILE_M/16 x OA_TILE_N/16 results per
-//           invocation in registers. No assumption about subgroups.
+//           invocation in registers. The next slice is read while one is multiplied; its loads are
+//           clamped instead of guarded, because behind a branch they would be waited for at once.
+//           No assumption about subgroups.
 #version 460
 #include "common/epilogue.glsl"
 
@@ -29,18 +31,30 @@ shared float left[kSlice][OA_TILE_M + kPad];
 shared float right[kSlice][OA_TILE_N + kPad];
 float acc[kRows][kColumns];
 
-// Copies element (x0 + x, k0 + kk) of one operand to panel[kk][x]; zero outside the matrix.
-// Neighbouring invocations read along the axis with the smaller stride.
-#define OA_FILL(panel, p, base, tile, x0, x_end, x_step, k0, k_end, k_step)               \
-  {                                                                                       \
-    bool k_first = k_step < x_step;                                                       \
-    [[unroll]] for (uint s = 0; s < tile * kSlice; s += OA_WG) {                          \
-      uint e = s + gl_LocalInvocationID.x;                                                \
-      uint x = k_first ? e / kSlice : e % tile;                                           \
-      uint kk = k_first ? e % kSlice : e / tile;                                          \
-      bool inside = x0 + x < x_end && k0 + kk < k_end;                                    \
-      panel[kk][x] = inside ? p.v[base + (x0 + x) * x_step + (k0 + kk) * k_step] : 0.0;   \
-    }                                                                                     \
+// Element s of this invocation's share of a panel: line x, slice row kk. Neighbouring invocations
+// read along the axis with the smaller stride.
+uint share_line(uint s, uint tile, bool k_first) {
+  uint e = s * OA_WG + gl_LocalInvocationID.x;
+  return k_first ? e / kSlice : e % tile;
+}
+uint share_k(uint s, uint tile, bool k_first) {
+  uint e = s * OA_WG + gl_LocalInvocationID.x;
+  return k_first ? e % kSlice : e / tile;
+}
+
+// Reads element (x0 + x, k0 + kk) of an operand, or the last one of an axis it lies behind.
+#define OA_FETCH(next, p, base, tile, x0, x_end, x_step, k0, k_end, k_step)        \
+  [[unroll]] for (uint s = 0; s < tile * kSlice / OA_WG; ++s) {                    \
+    uint x = min(x0 + share_line(s, tile, k_step < x_step), x_end - 1);            \
+    uint kk = min(k0 + share_k(s, tile, k_step < x_step), k_end - 1);              \
+    next[s] = p.v[base + x * x_step + kk * k_step];                                \
+  }
+
+// Stores what was read to panel[kk][x]. Behind the end of k both operands count as zero.
+#define OA_PUT(panel, next, tile, x_step, k0, k_end, k_step)                       \
+  [[unroll]] for (uint s = 0; s < tile * kSlice / OA_WG; ++s) {                    \
+    uint kk = share_k(s, tile, k_step < x_step);                                   \
+    panel[kk][share_line(s, tile, k_step < x_step)] = k0 + kk < k_end ? next[s] : 0.0; \
   }
 
 // Invocation (ty, tx) owns rows ty * kRows + i and columns tx + 16 j: stores of a row are dense.
@@ -74,10 +88,16 @@ void multiply_tile(uint batch, uint row0, uint column0, uint ty, uint tx) {
   [[unroll]] for (uint i = 0; i < kRows; ++i) {
     [[unroll]] for (uint j = 0; j < kColumns; ++j) acc[i][j] = 0.0;
   }
-  for (uint k0 = 0; k0 < k; k0 += kSlice) {
-    OA_FILL(left, a, a_base, OA_TILE_M, row0, m, a_row, k0, k, a_col)
-    OA_FILL(right, b, b_base, OA_TILE_N, column0, n, b_col, k0, k, b_row)
+  float next_a[OA_TILE_M * kSlice / OA_WG], next_b[OA_TILE_N * kSlice / OA_WG];
+  OA_FETCH(next_a, a, a_base, OA_TILE_M, row0, m, a_row, 0, k, a_col)
+  OA_FETCH(next_b, b, b_base, OA_TILE_N, column0, n, b_col, 0, k, b_row)
+  for (uint k0 = 0; k0 < k; k0 = oa_advance(k0, kSlice, k)) {
+    OA_PUT(left, next_a, OA_TILE_M, a_row, k0, k, a_col)
+    OA_PUT(right, next_b, OA_TILE_N, b_col, k0, k, b_row)
     barrier();
+    uint k1 = oa_advance(k0, kSlice, k);
+    OA_FETCH(next_a, a, a_base, OA_TILE_M, row0, m, a_row, k1, k, a_col)
+    OA_FETCH(next_b, b, b_base, OA_TILE_N, column0, n, b_col, k1, k, b_row)
     multiply_slice(ty, tx);
     barrier();
   }

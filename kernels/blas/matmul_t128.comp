@@ -3,10 +3,12 @@
 // Cost:     2 batch m n k flops; reads batch m n k / 16 bytes.
 // Numerics: fp32, k ascending within each result; relative error about sqrt(k) * 6e-8.
 // Design:   one workgroup of 256 per 128 x 128 results, 8 x 8 results per invocation as four 4 x 4
-//           blocks; 32 neighbours in a group own 64 x 32. Slices of 16 k go through two shared
-//           buffers (32 KiB): while one is multiplied, the next slice is on its way to registers,
-//           so a slice costs one barrier. Inside the matrix, memory is read four floats at a time
-//           along the contiguous axis when strides and addresses allow it.
+//           blocks; 32 neighbours own 64 x 32. Slices of 16 k go through two shared buffers
+//           (32 KiB): while one is multiplied, the next slice is on its way to registers, so a
+//           slice costs one barrier. Memory is read four floats at a time along the contiguous
+//           axis, without a branch around the loads: behind a branch the compiler would wait for
+//           them at once, which costs a third of the speed. Operands whose strides or addresses do
+//           not allow that, and the rest of k / 16, take a slower way.
 // Source:   the usual register-blocked scheme, e.g. Volkov & Demmel 2008.
 #version 460
 #include "common/epilogue.glsl"
@@ -40,13 +42,14 @@ uint slot(uint kk, uint x) { return (x >> 2) ^ ((kk >> 2) << 1); }
 // One operand; element kk of line x is at base + x * x_step + kk * k_step.
 struct Operand {
   F32In p;
+  uint base;
   uint x0;            // first line of the tile, and
   uint extent;        // number of lines there are
   uint x_step;
   uint k_step;
   bool along_k;       // a quad is four k of one line, else four lines of one k
-  bool fast;          // all lines are inside; the elements of a quad are adjacent and aligned
-  uint at[kQuads];    // element offset of this invocation's quads in the next slice
+  bool packed;        // the elements of every quad are adjacent and aligned
+  uint at[kQuads];    // vec4 offset of this invocation's quads in the next slice, if packed
 };
 
 // Line, relative to x0, and k, relative to the slice, at which quad q of this invocation starts.
@@ -62,15 +65,19 @@ uint quad_k(bool along_k, uint q) {
 Operand operand(F32In p, uint base, uint x0, uint extent, uint x_step, uint k_step) {
   Operand o;
   o.p = p;
+  o.base = base;
   o.x0 = x0;
   o.extent = extent;
   o.x_step = x_step;
   o.k_step = k_step;
   o.along_k = k_step < x_step;
-  uint multiple = max(k_step, x_step) | base | (uvec2(p).x >> 2);
-  o.fast = min(k_step, x_step) == 1u && (multiple & 3u) == 0u && extent - x0 >= kTile;
+  uint multiple = max(k_step, x_step) | base | (uvec2(p).x >> 2) | (o.along_k ? 0 : extent);
+  o.packed = min(k_step, x_step) == 1u && (multiple & 3u) == 0u;
+  // Lines outside repeat the last ones: what they contribute to is never stored.
+  uint last = extent - (o.along_k ? 1 : min(extent, 4));
   [[unroll]] for (uint q = 0; q < kQuads; ++q) {
-    o.at[q] = base + (x0 + quad_line(o.along_k, q)) * x_step + quad_k(o.along_k, q) * k_step;
+    uint x = min(x0 + quad_line(o.along_k, q), last);
+    o.at[q] = (base + x * x_step + quad_k(o.along_k, q) * k_step) >> 2;
   }
   return o;
 }
@@ -80,25 +87,20 @@ vec4 fetch_slowly(Operand o, uint q, uint k0, uint k) {
   uint x = o.x0 + quad_line(o.along_k, q), kk = k0 + quad_k(o.along_k, q);
   bool inside = x < o.extent && kk < k;
   uint count = inside ? (o.along_k ? k - kk : o.extent - x) : 0;
-  uint step = o.along_k ? o.k_step : o.x_step;
+  uint at = o.base + x * o.x_step + kk * o.k_step, step = o.along_k ? o.k_step : o.x_step;
   vec4 value = vec4(0.0);
   [[unroll]] for (uint c = 0; c < 4; ++c) {
-    if (c < count) value[c] = o.p.v[o.at[q] + c * step];
+    if (c < count) value[c] = o.p.v[at + c * step];
   }
   return value;
 }
 
-#define OA_FETCH(next, o, k0, k)                                               \
-  if (o.fast && k - (k0) >= kSlice) {                                          \
-    [[unroll]] for (uint q = 0; q < kQuads; ++q) {                             \
-      next[q] = F32x4In(o.p).v[o.at[q] >> 2];                                  \
-    }                                                                          \
-  } else {                                                                     \
-    [[unroll]] for (uint q = 0; q < kQuads; ++q) {                             \
-      next[q] = fetch_slowly(o, q, k0, k);                                     \
-    }                                                                          \
-  }                                                                            \
-  [[unroll]] for (uint q = 0; q < kQuads; ++q) o.at[q] += kSlice * o.k_step;
+// Reads this invocation's quads of one slice and moves on by `step` vec4.
+#define OA_FETCH(next, o, step)                                                \
+  [[unroll]] for (uint q = 0; q < kQuads; ++q) {                               \
+    next[q] = F32x4In(o.p).v[o.at[q]];                                         \
+    o.at[q] += step;                                                           \
+  }
 
 #define OA_PUT(panel, o, next)                                                 \
   if (o.along_k) {                                                             \
@@ -115,40 +117,64 @@ vec4 fetch_slowly(Operand o, uint q, uint k0, uint k) {
     }                                                                          \
   }
 
-void multiply_slice(uint which) {
+void multiply_step(uint which, uint kk, uint row, uint column) {
+  vec4 l[2] = {left[which][kk][slot(kk, row)], left[which][kk][slot(kk, row + 32)]};
+  vec4 r0 = right[which][kk][slot(kk, column)], r1 = right[which][kk][slot(kk, column + 16)];
+  [[unroll]] for (uint i = 0; i < 8; ++i) {
+    vec4 x = vec4(l[i / 4][i % 4]);
+    acc[2 * i] = fma(x, r0, acc[2 * i]);
+    acc[2 * i + 1] = fma(x, r1, acc[2 * i + 1]);
+  }
+}
+
+// The whole slices of packed operands; returns how many. `which` is the buffer to use next.
+uint multiply_packed(inout Operand a, inout Operand b, uint k, inout uint which) {
+  uint slices = a.packed && b.packed ? k / kSlice : 0;
   uint row = first_row(), column = first_column();
-  [[unroll]] for (uint kk = 0; kk < kSlice; ++kk) {
-    vec4 l[2] = {left[which][kk][slot(kk, row)], left[which][kk][slot(kk, row + 32)]};
-    vec4 r0 = right[which][kk][slot(kk, column)], r1 = right[which][kk][slot(kk, column + 16)];
-    [[unroll]] for (uint i = 0; i < 8; ++i) {
-      vec4 x = vec4(l[i / 4][i % 4]);
-      acc[2 * i] = fma(x, r0, acc[2 * i]);
-      acc[2 * i + 1] = fma(x, r1, acc[2 * i + 1]);
+  uint a_step = kSlice / 4 * a.k_step, b_step = kSlice / 4 * b.k_step;
+  vec4 next_a[kQuads], next_b[kQuads];
+  if (slices > 0) {
+    OA_FETCH(next_a, a, slices > 1 ? a_step : 0)
+    OA_FETCH(next_b, b, slices > 1 ? b_step : 0)
+  }
+  for (uint s = 0; s < slices; ++s) {
+    OA_PUT(left[which], a, next_a)
+    OA_PUT(right[which], b, next_b)
+    barrier();
+    // The last slice is read again at the end, instead of a branch.
+    bool more = s + 2 < slices;
+    OA_FETCH(next_a, a, more ? a_step : 0)
+    OA_FETCH(next_b, b, more ? b_step : 0)
+    [[unroll]] for (uint kk = 0; kk < kSlice; ++kk) multiply_step(which, kk, row, column);
+    which = 1 - which;
+  }
+  return slices;
+}
+
+void multiply_slowly(Operand a, Operand b, uint k0, uint k, uint which) {
+  uint row = first_row(), column = first_column();
+  vec4 next_a[kQuads], next_b[kQuads];
+  for (; k0 < k; k0 += kSlice) {
+    [[unroll]] for (uint q = 0; q < kQuads; ++q) {
+      next_a[q] = fetch_slowly(a, q, k0, k);
+      next_b[q] = fetch_slowly(b, q, k0, k);
     }
+    OA_PUT(left[which], a, next_a)
+    OA_PUT(right[which], b, next_b)
+    barrier();
+    [[dont_unroll]] for (uint kk = 0; kk < kSlice; ++kk) multiply_step(which, kk, row, column);
+    which = 1 - which;
   }
 }
 
 void multiply_tile(uint batch, uint row0, uint column0) {
-  uint k = args.k;
+  uint k = args.k, which = 0;
   F32In a_data = args.a, b_data = args.b;
   Operand a = operand(a_data, batch * args.a_batch, row0, args.m, args.a_row, args.a_col);
   Operand b = operand(b_data, batch * args.b_batch, column0, args.n, args.b_col, args.b_row);
   [[unroll]] for (uint t = 0; t < 16; ++t) acc[t] = vec4(0.0);
-  vec4 next_a[kQuads], next_b[kQuads];
-  OA_FETCH(next_a, a, 0, k)
-  OA_FETCH(next_b, b, 0, k)
-  uint which = 0;
-  for (uint k0 = 0; k0 < k; k0 += kSlice) {
-    OA_PUT(left[which], a, next_a)
-    OA_PUT(right[which], b, next_b)
-    barrier();
-    if (k - k0 > kSlice) {
-      OA_FETCH(next_a, a, k0 + kSlice, k)
-      OA_FETCH(next_b, b, k0 + kSlice, k)
-    }
-    multiply_slice(which);
-    which = 1 - which;
-  }
+  uint slices = multiply_packed(a, b, k, which);
+  multiply_slowly(a, b, slices * kSlice, k, which);
 }
 
 // Block t of this invocation's results; a chain of selections, because registers have no index.

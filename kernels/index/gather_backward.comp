@@ -1,7 +1,7 @@
 // gather_backward: dtable[v, :] = sum of g[n, :] over the n with indices[n] == v, in increasing n.
-//   A workgroup owns part of a row of dtable. It finds its n by scanning all indices, staged as one bit
-//   a position, or (use_lists) in the row's list from index_lists.comp, which it sorts; lists that do
-//   not fit are replaced by the scan.
+//   A workgroup owns part of a row of dtable. It finds its n by scanning all indices, staged as one
+//   bit a position, or (use_lists) in the row's list from index_lists.comp. GPUs sort it first, or
+//   scan in place of a list that is too long for that.
 // Shapes:   g [count, columns], indices [count], ends U32 [rows], order U32 [count],
 //           dtable [rows, columns].
 // Cost:     reads 4 * count * columns bytes and writes 4 * rows * columns; besides, the scan reads
@@ -71,7 +71,7 @@ bool matches(uint n, uint v) { return n < count && load_index(indices, n) == v; 
 
 #ifdef OA_CPU
 
-const uint kLongestList = 64;
+const uint kLongestList = 0xffffffffu;
 
 void add_by_scan(uint v) {
   uint lane = gl_LocalInvocationID.x;
@@ -80,18 +80,24 @@ void add_by_scan(uint v) {
   }
 }
 
-// Picks the smallest position that is left, again and again.
+void add_item(uint at, uint end) {
+  if (at >= end) return;
+  uint n = order.v[at];
+  if (n < count) add_position(n);
+}
+
+// The list is in order. Eight positions a step: CPU devices limit the steps (ir/ops/loop_budget.h).
 void add_list(uint begin, uint length) {
-  uint least = 0;
-  for (uint k = 0; k < length; ++k) {
-    uint next = 0xffffffffu;
-    OA_FOR_EACH_COLUMN(j, length) {
-      uint n = order.v[begin + j];
-      if (n >= least) next = min(next, n);
-    }
-    next = subgroupMin(next);
-    if (next < count) add_position(next);
-    least = next + 1u;
+  uint end = begin + length;
+  for (uint at = begin; at < end; at = oa_advance(at, 8u, end)) {
+    add_item(at, end);
+    add_item(at + 1u, end);
+    add_item(at + 2u, end);
+    add_item(at + 3u, end);
+    add_item(at + 4u, end);
+    add_item(at + 5u, end);
+    add_item(at + 6u, end);
+    add_item(at + 7u, end);
   }
 }
 

@@ -57,12 +57,11 @@ Rule load_rule(U32In state) {
   return rule;
 }
 
-void update(Rule rule, Record record, uint i) {
-  uint count = record.count;
-  vec4 w = load4(F32In(record.param), i, count);
-  vec4 d = load4(record.grad, i, count);
-  vec4 m = load4(F32In(record.m), i, count);
-  vec4 v = load4(F32In(record.v), i, count);
+void update(Rule rule, Record record, uint i, bool whole) {
+  vec4 w = load4(F32In(record.param), i, whole);
+  vec4 d = load4(record.grad, i, whole);
+  vec4 m = load4(F32In(record.m), i, whole);
+  vec4 v = load4(F32In(record.v), i, whole);
   if (decoupled != 0) {
     w -= rule.lr * rule.decay * w;
   } else {
@@ -71,9 +70,9 @@ void update(Rule rule, Record record, uint i) {
   m = rule.beta1 * m + (1.0 - rule.beta1) * d;
   v = rule.beta2 * v + (1.0 - rule.beta2) * d * d;
   w -= rule.lr * (m / rule.correction1) / (sqrt(v / rule.correction2) + rule.epsilon);
-  store4(F32Out(record.param), i, count, w);
-  store4(F32Out(record.m), i, count, m);
-  store4(F32Out(record.v), i, count, v);
+  store4(F32Out(record.param), i, whole, w);
+  store4(F32Out(record.m), i, whole, m);
+  store4(F32Out(record.v), i, whole, v);
 }
 
 void main() {
@@ -83,6 +82,7 @@ void main() {
     Record record = args.records[find_record(b)];
     uint first = (b - record.first_block) * OA_BLOCK;
     uint end = block_end(first, OA_BLOCK, record.count);
-    OA_FOR_EACH_GROUP(i, first, end) update(rule, record, i);
+    OA_FOR_EACH_GROUP(i, first, end) update(rule, record, i, true);
+    OA_FOR_EACH_SINGLE(i, first, end) update(rule, record, i, false);
   }
 }

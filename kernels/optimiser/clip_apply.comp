@@ -35,6 +35,10 @@ float gradient_norm() {
   return sqrt(workgroup_sum(sum));
 }
 
+void scale(F32InOut g, uint i, bool whole, float factor) {
+  store4(F32Out(g), i, whole, factor * load4(F32In(g), i, whole));
+}
+
 void main() {
   float norm = gradient_norm();
   bool clips = norm > args.max_norm;
@@ -44,9 +48,7 @@ void main() {
     Record record = args.records[find_record(b)];
     uint first = (b - record.first_block) * args.block_elements;
     uint end = clips ? block_end(first, args.block_elements, record.count) : first;
-    OA_FOR_EACH_GROUP(i, first, end) {
-      vec4 g = load4(F32In(record.g), i, record.count);
-      store4(F32Out(record.g), i, record.count, g * factor);
-    }
+    OA_FOR_EACH_GROUP(i, first, end) scale(record.g, i, true, factor);
+    OA_FOR_EACH_SINGLE(i, first, end) scale(record.g, i, false, factor);
   }
 }

@@ -26,16 +26,16 @@ OA_PUSH(Args);
 
 #include "optimiser/multi_tensor.glsl"
 
+vec4 square(vec4 x) { return x * x; }
+
 void main() {
   OA_FOR_EACH_BLOCK(b) {
     Record record = args.records[find_record(b)];
     uint first = (b - record.first_block) * args.block_elements;
     uint end = block_end(first, args.block_elements, record.count);
     vec4 sum = vec4(0.0);
-    OA_FOR_EACH_GROUP(i, first, end) {
-      vec4 g = load4(record.g, i, record.count);
-      sum += g * g;
-    }
+    OA_FOR_EACH_GROUP(i, first, end) sum += square(load4(record.g, i, true));
+    OA_FOR_EACH_SINGLE(i, first, end) sum += square(load4(record.g, i, false));
     float total = workgroup_sum((sum.x + sum.y) + (sum.z + sum.w));
     if (gl_LocalInvocationID.x == 0) args.partials.v[b] = total;
   }

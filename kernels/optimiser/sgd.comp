@@ -31,16 +31,15 @@ layout(constant_id = 1) const uint nesterov = 0;
 
 #include "optimiser/multi_tensor.glsl"
 
-void update(float lr, float mu, float decay, Record record, uint i) {
-  uint count = record.count;
-  vec4 w = load4(F32In(record.param), i, count);
-  vec4 d = load4(record.grad, i, count) + decay * w;
+void update(float lr, float mu, float decay, Record record, uint i, bool whole) {
+  vec4 w = load4(F32In(record.param), i, whole);
+  vec4 d = load4(record.grad, i, whole) + decay * w;
   if (has_momentum != 0) {
-    vec4 m = mu * load4(F32In(record.momentum), i, count) + d;
-    store4(F32Out(record.momentum), i, count, m);
+    vec4 m = mu * load4(F32In(record.momentum), i, whole) + d;
+    store4(F32Out(record.momentum), i, whole, m);
     d = nesterov != 0 ? d + mu * m : m;
   }
-  store4(F32Out(record.param), i, count, w - lr * d);
+  store4(F32Out(record.param), i, whole, w - lr * d);
 }
 
 void main() {
@@ -49,6 +48,7 @@ void main() {
     Record record = args.records[find_record(b)];
     uint first = (b - record.first_block) * OA_BLOCK;
     uint end = block_end(first, OA_BLOCK, record.count);
-    OA_FOR_EACH_GROUP(i, first, end) update(lr, mu, decay, record, i);
+    OA_FOR_EACH_GROUP(i, first, end) update(lr, mu, decay, record, i, true);
+    OA_FOR_EACH_SINGLE(i, first, end) update(lr, mu, decay, record, i, false);
   }
 }

@@ -1,8 +1,8 @@
 // columns.glsl: what all kernels that reduce along an axis share. x is [outer, extent, inner]; a
 // column is one (outer, inner) pair, q = o * inner + i, and has `extent` elements `inner` apart.
 //
-// A workgroup takes `width` neighbouring columns at a time, OA_WG / width lanes each. A lane works on
-// blocks of four elements of its column. Which lane gets which element, and the order in which
+// A workgroup takes `width` neighbouring columns at a time, OA_WG / width lanes each. A lane works
+// on blocks of four elements of its column. Which lane gets which element, and the order in which
 // results meet, depend on width, mode and extent only: never on the grid or the subgroup size.
 // CPU variants are one subgroup of OA_WG invocations without barriers; their width is 1 or OA_WG.
 #ifndef OA_REDUCE_COLUMNS_GLSL_

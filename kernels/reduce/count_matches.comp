@@ -1,4 +1,4 @@
-// count_matches: y[c] = number of r in chunk c with predicted[r] == labels[r], r in [c, c + 1) * chunk.
+// count_matches: y[c] = number of r in [c, c + 1) * chunk with predicted[r] == labels[r].
 //   Without labels (label_type 2) the sum of predicted[r], which adds the counts of several chunks.
 // Shapes:   predicted 32-bit [rows], labels U8 or 32-bit [rows], y U32 [ceil(rows / chunk)].
 // Cost:     reads 4 to 8 bytes a row, writes 4 a chunk.

@@ -1,5 +1,5 @@
-// ordered.glsl: F32 values as unsigned keys of the same order, so that maxima are exact, do not depend
-// on a driver's treatment of NaN, and let a NaN win.
+// ordered.glsl: F32 values as unsigned keys of the same order, so that maxima are exact, do not
+// depend on a driver's treatment of NaN, and let a NaN win.
 #ifndef OA_REDUCE_ORDERED_GLSL_
 #define OA_REDUCE_ORDERED_GLSL_
 

@@ -1,7 +1,8 @@
 // reduce: y[o, c, i] = scale * sum of x[o, e, i] over chunk c of the axis, e in [c, c + 1) * chunk;
 //   with operation 1 the maximum, unscaled. Several chunks are partial results that a second
 //   dispatch reduces.
-// Shapes:   x [outer, extent, inner], y [outer, chunks, inner], chunks = max(1, ceil(extent / chunk)).
+// Shapes:   x [outer, extent, inner], y [outer, chunks, inner] with
+//           chunks = max(1, ceil(extent / chunk)).
 // Cost:     reads 4 * outer * extent * inner bytes, writes 4 * outer * chunks * inner; 1 flop an
 //           element.
 // Numerics: four accumulators a lane, then the lanes of a column pairwise: the error grows with the

@@ -92,7 +92,8 @@ void backward_in_two_passes(Column c) {
   sum = column_sum(sum);
   bool dead = is_dead(largest);
   for (uint k = 0; k < used; ++k) {
-    column_store(c.dx, c.base, c.count, c.inner, k, gradient(load_g(c, k), load_y(c, k), sum, dead));
+    vec4 dx = gradient(load_g(c, k), load_y(c, k), sum, dead);
+    column_store(c.dx, c.base, c.count, c.inner, k, dx);
   }
 }
 

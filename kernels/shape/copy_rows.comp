@@ -1,8 +1,8 @@
-// copy_rows: for each record, y[r, dst_offset + j] = x[r, src_offset + j] for j < run. One record is a
-//   slice, several are a concatenation.
+// copy_rows: for each record, y[r, dst_offset + j] = x[r, src_offset + j] for j < run. One record
+//   is a slice, several are a concatenation.
 // Shapes:   x [rows, src_stride] of each record, y [rows, dst_stride], 32-bit words. With OA_VEC 4
-//           strides, offsets and runs count vectors of four words, and buffers start at multiples of
-//           16 bytes.
+//           strides, offsets and runs count vectors of four words, and buffers start at multiples
+//           of 16 bytes.
 // Cost:     reads and writes 4 bytes a word.
 // Numerics: exact.
 #version 460

@@ -1,5 +1,5 @@
-// transpose: y[a, j, b, i, c] = x[a, i, b, j, c]: swaps two axes of a dense value; a, b and c are the
-//   merged axes in front, between and behind.
+// transpose: y[a, j, b, i, c] = x[a, i, b, j, c]: swaps two axes of a dense value; a, b and c are
+//   the merged axes in front, between and behind.
 // Shapes:   x [na, ni, nb, nj, nc], y [na, nj, nb, ni, nc], 32-bit words. With OA_VEC 4 nc counts
 //           vectors of four words, and buffers start at multiples of 16 bytes.
 // Cost:     reads and writes 4 bytes a word; runs of nc words are read contiguously, everything is

@@ -1,5 +1,5 @@
-// transpose_tiled: y[a, j, b, i] = x[a, i, b, j] through square tiles in shared memory, for swaps that
-//   move the last axis: both reads and writes are then contiguous runs of a tile's width.
+// transpose_tiled: y[a, j, b, i] = x[a, i, b, j] through square tiles in shared memory, for swaps
+//   that move the last axis: both reads and writes are then contiguous runs of a tile's width.
 // Shapes:   x [na, ni, nb, nj], y [na, nj, nb, ni], 32-bit words.
 // Cost:     reads and writes 4 bytes a word.
 // Numerics: exact.

@@ -1,5 +1,5 @@
-// words.glsl: the unit that copying kernels move: one 32-bit word, or with OA_VEC 4 four of them. Words
-// are integers, so that no NaN changes its bits.
+// words.glsl: the unit that copying kernels move: one 32-bit word, or with OA_VEC 4 four of them.
+// Words are integers, so that no NaN changes its bits.
 #ifndef OA_SHAPE_WORDS_GLSL_
 #define OA_SHAPE_WORDS_GLSL_
 

@@ -92,7 +92,7 @@ TEST_CASE("pack: SPIR-V that is cut off or no SPIR-V is refused") {
 }
 
 TEST_CASE("manifest: arrays, extents, the epilogue and variants are expanded") {
-  const absl::StatusOr<std::vector<Kernel>> kernels = ParseManifest(R"([
+  const absl::StatusOr<std::vector<Kernel>> kernels = ParseManifest(R"json([
     { "name": "k", "source": "k.comp",
       "arguments": [
         { "name": "x", "array": 2, "type": "u8", "access": "r", "extent": "n*(mode{i}==0)" },
@@ -101,7 +101,7 @@ TEST_CASE("manifest: arrays, extents, the epilogue and variants are expanded") {
       "epilogue": true,
       "variants": [ { "suffix": "" },
                     { "suffix": "_cpu", "device": "cpu", "subgroup_size": 8, "tile": [4, 2] } ] }
-  ])", "test");
+  ])json", "test");
   REQUIRE_MESSAGE(kernels.ok(), kernels.status().ToString());
   REQUIRE(kernels->size() == 2);
   const Kernel& cpu = (*kernels)[1];

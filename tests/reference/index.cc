@@ -56,7 +56,8 @@ ReferenceOp GatherOp() {
       {"F32 indices", {Uniform({5, 3}), Uniform({3})}},
       {"BF16 indices", {Uniform({5, 3}), Values(DType::BF16, {1}, {1})}},
       {"an I32 table", {Integers(DType::I32, {5, 3}, 0, 4), Integers(DType::I32, {3}, 0, 4)}},
-      {"a result of rank 9", {Uniform({5, 3}), Integers(DType::I32, {1, 1, 1, 1, 1, 1, 1, 1}, 0, 4)}},
+      {"a result of rank 9",
+       {Uniform({5, 3}), Integers(DType::I32, {1, 1, 1, 1, 1, 1, 1, 1}, 0, 4)}},
       {"too many elements", {Uniform({1, 70000}), Integers(DType::U8, {70000}, 0, 0)}},
       {"absent indices", {Uniform({5, 3}), Absent()}},
   };

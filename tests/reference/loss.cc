@@ -1,5 +1,5 @@
 #include <cmath>
-#include <limits>
+#include <optional>
 
 #include "tests/reference/reference.h"
 #include "tests/reference/scalar_loops.h"
@@ -45,12 +45,11 @@ ReferenceOp Elementwise(const char* op, Forward forward, double low, double high
     sample.tolerance = {2e-6, 1e-5};
     row.samples.push_back(sample);
   }
-  row.rejections = {
-      {"unequal shapes", {Uniform({3, 7}), Uniform({7, 3})}, attributes},
-      {"shapes that would broadcast", {Uniform({3, 7}), Uniform({7})}, attributes},
-      {"no elements", {Uniform({0, 7}), Uniform({0, 7})}, attributes},
-      {"an I32 target", {Uniform({3}), Integers(DType::I32, {3}, 0, 1)}, attributes},
-      {"no target", {Uniform({3}), Absent()}, attributes}};
+  row.rejections = {{"unequal shapes", {Uniform({3, 7}), Uniform({7, 3})}, attributes},
+                    {"shapes that would broadcast", {Uniform({3, 7}), Uniform({7})}, attributes},
+                    {"no elements", {Uniform({0, 7}), Uniform({0, 7})}, attributes},
+                    {"an I32 target", {Uniform({3}), Integers(DType::I32, {3}, 0, 1)}, attributes},
+                    {"no target", {Uniform({3}), Absent()}, attributes}};
   return row;
 }
 
@@ -68,8 +67,8 @@ ReferenceOp SmoothL1Op() {
   ReferenceOp row = WithTies(Elementwise("smooth_l1", Mean<SmoothL1>, -2, 2, -2, 2, beta(1)));
   row.samples.push_back({{Uniform({37}, -2, 2), Uniform({37}, -2, 2)}, beta(0.25f)});
   for (float bad : {0.0f, -1.0f, INFINITY, NAN}) {
-    row.rejections.push_back({"beta not positive and finite", {Uniform({3}), Uniform({3})},
-                              beta(bad)});
+    row.rejections.push_back(
+        {"beta not positive and finite", {Uniform({3}), Uniform({3})}, beta(bad)});
   }
   return row;
 }
@@ -131,6 +130,18 @@ std::vector<InputSpec> Classes(uint64_t rows, uint64_t columns, DType type, doub
           Integers(type, {rows}, 0, static_cast<int64_t>(columns) - 1)};
 }
 
+std::vector<Rejection> CrossEntropyRejections() {
+  const Attributes none = Attributes().Optional("ignore_index", std::nullopt);
+  return {{"logits of rank 1", {Uniform({3}), Integers(DType::I32, {3}, 0, 1)}, none},
+          {"logits of rank 3", {Uniform({2, 2, 3}), Integers(DType::I32, {2}, 0, 1)}, none},
+          {"labels of rank 2", {Uniform({4, 3}), Integers(DType::I32, {4, 1}, 0, 1)}, none},
+          {"another number of labels", {Uniform({4, 3}), Integers(DType::I32, {3}, 0, 1)}, none},
+          {"F32 labels", {Uniform({4, 3}), Uniform({4})}, none},
+          {"no rows", {Uniform({0, 3}), Integers(DType::I32, {0}, 0, 1)}, none},
+          {"no classes", {Uniform({4, 0}), Integers(DType::I32, {4}, 0, 1)}, none},
+          {"no attribute", Classes(4, 3, DType::I32)}};
+}
+
 ReferenceOp CrossEntropyOp() {
   const auto ignore = [](std::optional<int64_t> label) {
     return Attributes().Optional("ignore_index", label);
@@ -160,17 +171,10 @@ ReferenceOp CrossEntropyOp() {
     row.samples.back().differentiate = false;
   }
   add({Values(DType::F32, {2, 3}, {-INFINITY, 0, 1, 1e30, 1e30, -1e30}),
-       Values(DType::U8, {2}, {1, 0})}, std::nullopt);
+       Values(DType::U8, {2}, {1, 0})},
+      std::nullopt);
   row.samples.back().differentiate = false;
-  row.rejections = {
-      {"logits of rank 1", {Uniform({3}), Integers(DType::I32, {3}, 0, 1)}, ignore({})},
-      {"logits of rank 3", {Uniform({2, 2, 3}), Integers(DType::I32, {2}, 0, 1)}, ignore({})},
-      {"labels of rank 2", {Uniform({4, 3}), Integers(DType::I32, {4, 1}, 0, 1)}, ignore({})},
-      {"another number of labels", {Uniform({4, 3}), Integers(DType::I32, {3}, 0, 1)}, ignore({})},
-      {"F32 labels", {Uniform({4, 3}), Uniform({4})}, ignore({})},
-      {"no rows", {Uniform({0, 3}), Integers(DType::I32, {0}, 0, 1)}, ignore({})},
-      {"no classes", {Uniform({4, 0}), Integers(DType::I32, {4}, 0, 1)}, ignore({})},
-      {"no attribute", Classes(4, 3, DType::I32)}};
+  row.rejections = CrossEntropyRejections();
   return row;
 }
 
@@ -187,16 +191,20 @@ ReferenceOp MaskedOp() {
                  {with_mask(37, 263, DType::I32), count(37), tolerance},
                  {with_mask(300, 7, DType::U32), count(150), tolerance},
                  {{Uniform({3, 4}), Values(DType::I32, {3}, {-7, 1, 99}),
-                   Values(DType::F32, {3}, {0, -0.5, 0})}, count(1), tolerance}};
-  row.rejections = {{"valid_count 0", with_mask(5, 3, DType::U8), count(0)},
-                    {"a negative valid_count", with_mask(5, 3, DType::U8), count(-1)},
-                    {"valid_count above R", with_mask(5, 3, DType::U8), count(6)},
-                    {"a mask of another length",
-                     {Uniform({4, 3}), Integers(DType::I32, {4}, 0, 2), Uniform({3})}, count(1)},
-                    {"an I32 mask",
-                     {Uniform({4, 3}), Integers(DType::I32, {4}, 0, 2),
-                      Integers(DType::I32, {4}, 0, 1)}, count(1)},
-                    {"no mask", Classes(4, 3, DType::I32), count(1)}};
+                   Values(DType::F32, {3}, {0, -0.5, 0})},
+                  count(1),
+                  tolerance}};
+  row.rejections = {
+      {"valid_count 0", with_mask(5, 3, DType::U8), count(0)},
+      {"a negative valid_count", with_mask(5, 3, DType::U8), count(-1)},
+      {"valid_count above R", with_mask(5, 3, DType::U8), count(6)},
+      {"a mask of another length",
+       {Uniform({4, 3}), Integers(DType::I32, {4}, 0, 2), Uniform({3})},
+       count(1)},
+      {"an I32 mask",
+       {Uniform({4, 3}), Integers(DType::I32, {4}, 0, 2), Integers(DType::I32, {4}, 0, 1)},
+       count(1)},
+      {"no mask", Classes(4, 3, DType::I32), count(1)}};
   return row;
 }
 

@@ -15,8 +15,11 @@ struct SgdRule {
   bool nesterov = false;
 
   Attributes attributes() const {
-    return Attributes().F32("lr", lr).F32("momentum", momentum).F32("weight_decay", decay).Bool(
-        "nesterov", nesterov);
+    return Attributes()
+        .F32("lr", lr)
+        .F32("momentum", momentum)
+        .F32("weight_decay", decay)
+        .Bool("nesterov", nesterov);
   }
   InputSpec state() const { return Values(DType::F32, {3}, {lr, momentum, decay}); }
 };
@@ -39,9 +42,9 @@ std::vector<Tensor> Sgd(absl::Span<const Tensor> inputs, const Attributes& attri
 ReferenceOp SgdOp() {
   ReferenceOp row = {"sgd_step", Sgd};
   const auto add = [&row](const SgdRule& rule, const Shape& shape, bool momentum) {
-    row.samples.push_back({{Uniform(shape), Uniform(shape),
-                            momentum ? Uniform(shape) : Absent(), rule.state()},
-                           rule.attributes()});
+    row.samples.push_back(
+        {{Uniform(shape), Uniform(shape), momentum ? Uniform(shape) : Absent(), rule.state()},
+         rule.attributes()});
   };
   for (const Shape& shape : {Shape{1}, Shape{3, 7}, Shape{5, 1031}}) {
     add({}, shape, false);
@@ -68,8 +71,8 @@ ReferenceOp SgdOp() {
   row.rejections.push_back({"a buffer shape", {x, x, other, rule.state()}, rule.attributes()});
   row.rejections.push_back({"an I32 gradient", {x, integers, x, rule.state()}, rule.attributes()});
   row.rejections.push_back({"a state shape", {x, x, x, Uniform({6})}, rule.attributes()});
-  row.rejections.push_back({"a U32 state", {x, x, x, Values(DType::U32, {3}, {0, 0, 0})},
-                            rule.attributes()});
+  row.rejections.push_back(
+      {"a U32 state", {x, x, x, Values(DType::U32, {3}, {0, 0, 0})}, rule.attributes()});
   return row;
 }
 
@@ -125,8 +128,9 @@ std::vector<Tensor> AdamW(absl::Span<const Tensor> inputs, const Attributes&) {
 
 void AddAdamSamples(ReferenceOp& row) {
   const auto add = [&row](const AdamRule& rule, const Shape& shape, uint32_t t) {
-    row.samples.push_back({{Uniform(shape), Uniform(shape), Uniform(shape), Uniform(shape, 0.01, 2),
-                            rule.state(t)}, rule.attributes()});
+    row.samples.push_back(
+        {{Uniform(shape), Uniform(shape), Uniform(shape), Uniform(shape, 0.01, 2), rule.state(t)},
+         rule.attributes()});
   };
   for (const Shape& shape : {Shape{1}, Shape{3, 7}, Shape{5, 1031}}) {
     add({}, shape, 1);

@@ -31,18 +31,31 @@ class Shell {
   Ran OaRun(const std::string& arguments) { return Call(OA_RUN_PATH, arguments); }
   Ran OaCompile(const std::string& arguments) { return Call(OA_COMPILE_PATH, arguments); }
   // With --device when the tests were told to use another one.
-  Ran OnDevice(const std::string& arguments) {
-    const char* device = std::getenv("OA_TEST_DEVICE");
-    return OaRun(device == nullptr ? arguments : absl::StrCat(arguments, " --device ", device));
+  Ran OnDevice(const std::string& arguments) { return OaRun(arguments + DeviceFlag()); }
+  // Sends SIGINT once the first step was reported.
+  Ran Interrupted(const std::string& arguments) {
+    return Finish(absl::StrCat(
+        Prefix(), OA_RUN_PATH, " ", arguments, DeviceFlag(), kRedirect, " & p=$!; i=0; ",
+        "while ! grep -qs '^step' .out && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; ",
+        "kill -INT $p; wait $p"));
   }
   std::string File(const std::string& name) const { return folder_.File(name); }
 
  private:
+  static constexpr char kRedirect[] = " >.out 2>.err </dev/null";
+
+  static std::string DeviceFlag() {
+    const char* device = std::getenv("OA_TEST_DEVICE");
+    return device == nullptr ? "" : absl::StrCat(" --device '", device, "'");
+  }
+  std::string Prefix() const {
+    return absl::StrCat("cd ", folder_.path(), " && export OA_KERNELS=", OA_TEST_KERNELS,
+                        " XDG_CACHE_HOME=", folder_.path(), "; ");
+  }
   Ran Call(const char* program, const std::string& arguments) {
-    const std::string command =
-        absl::StrCat("cd ", folder_.path(), " && OA_KERNELS=", OA_TEST_KERNELS,
-                     " XDG_CACHE_HOME=", folder_.path(), " ", program, " ", arguments,
-                     " >.out 2>.err </dev/null");
+    return Finish(absl::StrCat(Prefix(), program, " ", arguments, kRedirect));
+  }
+  Ran Finish(const std::string& command) {
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadText(File(".out")),
             ReadText(File(".err"))};
@@ -223,6 +236,19 @@ TEST_CASE("cli: training streams, saves and resumes bit for bit") {
                  .code,
              0);
   CHECK_EQ(ReadText(shell.File("whole.safetensors")), ReadText(shell.File("half.safetensors")));
+}
+
+TEST_CASE("cli: an interrupt saves what was asked for") {
+  Shell shell;
+  REQUIRE(RecordTraining(shell.File("train.oag")).ok());
+  WriteRows(shell.File("x.npy"), 4, 3);
+  WriteRows(shell.File("t.npy"), 4, 1);
+  const Ran ran = shell.Interrupted(
+      "train.oag --input x=@x.npy --input target=@t.npy "
+      "--steps 1000000000 --log-every 20 --save-state s.safetensors");
+  CHECK_MESSAGE(ran.code == 130, ran.err);
+  CHECK(absl::StrContains(ran.out, "interrupted after"));
+  CHECK(ReadSafetensors(shell.File("s.safetensors")).ok());
 }
 
 TEST_CASE("cli: parameters, single state words and JSON Lines") {

@@ -37,6 +37,12 @@ TEST_CASE("table: columns are aligned") {
   CHECK_EQ(table.Text(), "  a         n\n  x         1\n  longer  100\n");
 }
 
+TEST_CASE("table: wrapping columns keep every word") {
+  Table table({{"op"}, {"operands", Table::Align::kLeft, true, true}});
+  table.Add({"adam", "alpha, beta, gamma, delta"});
+  CHECK_EQ(table.Text(20), "  op    operands\n  adam  alpha, beta,\n        gamma, delta\n");
+}
+
 TEST_CASE("table: names cannot steer the terminal") {
   Table table({{"name"}});
   table.Add({"evil\x1b[2J\n"});

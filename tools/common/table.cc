@@ -65,12 +65,30 @@ std::string Table::Line(const std::vector<std::string>& cells,
   return line + "\n";
 }
 
+std::string Table::Row(const std::vector<std::string>& cells,
+                       const std::vector<size_t>& widths) const {
+  std::vector<std::vector<std::string>> parts;
+  size_t lines = 1;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const bool wraps = columns_[i].wrap && DisplayWidth(cells[i]) > widths[i];
+    parts.push_back(wraps ? WrapWords(cells[i], widths[i]) : std::vector<std::string>{cells[i]});
+    lines = std::max(lines, parts.back().size());
+  }
+  std::string text;
+  for (size_t line = 0; line < lines; ++line) {
+    std::vector<std::string> row;
+    for (const auto& part : parts) row.push_back(line < part.size() ? part[line] : "");
+    text.append(Line(row, widths));
+  }
+  return text;
+}
+
 std::string Table::Text(size_t width) const {
   const std::vector<size_t> widths = Widths(width);
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
   std::string text = Line(titles, widths);
-  for (const auto& row : rows_) text.append(Line(row, widths));
+  for (const auto& row : rows_) text.append(Row(row, widths));
   return text;
 }
 

@@ -14,7 +14,8 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
-    bool elastic = false;  // shortened first when the table is too wide
+    bool elastic = false;  // gives way first when the table is too wide
+    bool wrap = false;     // too long cells continue on the next line instead of being shortened
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -28,6 +29,7 @@ class Table {
 
  private:
   std::vector<size_t> Widths(size_t width) const;
+  std::string Row(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
   std::string Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
 
   std::vector<Column> columns_;

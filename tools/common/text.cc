@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 
 namespace oa::tools {
 namespace {
@@ -68,6 +69,16 @@ std::string Shorten(absl::string_view text, size_t width) {
   const size_t back = width - kGap - front;
   return absl::StrCat(text.substr(0, BytePosition(text, front)), "..",
                       text.substr(BytePosition(text, points - back)));
+}
+
+std::vector<std::string> WrapWords(absl::string_view text, size_t width) {
+  std::vector<std::string> lines(1);
+  for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    const size_t used = DisplayWidth(lines.back());
+    if (used > 0 && used + 1 + DisplayWidth(word) > width) lines.emplace_back();
+    absl::StrAppend(&lines.back(), lines.back().empty() ? "" : " ", Shorten(word, width));
+  }
+  return lines;
 }
 
 std::string Printable(absl::string_view text) {

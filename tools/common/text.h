@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -25,6 +26,10 @@ size_t DisplayWidth(absl::string_view text);
 // At most `width` columns; the middle of a longer text becomes "..", so that both the beginning
 // and the end, which tells long names apart, stay readable.
 std::string Shorten(absl::string_view text, size_t width);
+
+// `text` broken at spaces into lines of at most `width` columns; longer words are shortened.
+// At least one line.
+std::vector<std::string> WrapWords(absl::string_view text, size_t width);
 
 // Names come from files: control characters are escaped so that they cannot steer a terminal.
 std::string Printable(absl::string_view text);

@@ -44,16 +44,24 @@ void PrintTable(const Devices& devices) {
   std::fputs(table.Text().c_str(), stdout);
 }
 
+// "  name      text", continued under the text when it is long.
+void PrintField(const char* name, const std::string& text) {
+  constexpr size_t kTextWidth = 68;
+  for (const std::string& line : WrapWords(text, kTextWidth)) {
+    std::printf("  %-8s  %s\n", name, line.c_str());
+    name = "";
+  }
+}
+
 void PrintDetails(const exec::DeviceInfo& d) {
   const DeviceProfile& p = d.profile;
-  std::printf(
-      "\n%u: %s\n  driver    %s\n  limits    %s an allocation, %u invocations a workgroup, "
-      "%s compute units\n  features  %s\n",
-      d.index, Printable(d.name).c_str(), Printable(d.driver).c_str(),
-      HumanBytes(p.max_allocation_bytes).c_str(), p.max_workgroup_invocations,
-      Known(p.compute_units).c_str(),
-      p.features.empty() ? "none" : absl::StrJoin(p.features, ", ").c_str());
-  if (!d.unsuitable.empty()) std::printf("  unusable  %s\n", Printable(d.unsuitable).c_str());
+  std::printf("\n%u: %s\n", d.index, Printable(d.name).c_str());
+  PrintField("driver", Printable(d.driver));
+  PrintField("limits", absl::StrCat(HumanBytes(p.max_allocation_bytes), " an allocation, ",
+                                    p.max_workgroup_invocations, " invocations a workgroup, ",
+                                    Known(p.compute_units), " compute units"));
+  PrintField("features", p.features.empty() ? "none" : absl::StrJoin(p.features, ", "));
+  if (!d.unsuitable.empty()) PrintField("unusable", Printable(d.unsuitable));
 }
 
 void PrintJson(const Devices& devices) {

@@ -1,4 +1,5 @@
 // `oa-run inspect`: shows what is in a file, as text, JSON, Graphviz or HTML.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -83,6 +84,18 @@ absl::StatusOr<Views> ViewPack(const Blob& file, const std::string& path) {
                PackJson(pack), "", ""};
 }
 
+// "0.1234 -1.5 ..": enough to tell tensors apart.
+std::string FirstFigures(const Tensor& tensor) {
+  constexpr uint64_t kShown = 3;
+  const uint64_t count = tensor.data.size() / SizeOf(tensor.dtype);
+  std::string text;
+  for (uint64_t i = 0; i < std::min(count, kShown); ++i) {
+    const double value = ElementAt(tensor.dtype, tensor.data.bytes(), i);
+    absl::StrAppend(&text, HumanNumber(value), " ");
+  }
+  return text + (count > kShown ? ".." : "");
+}
+
 absl::StatusOr<Views> ViewSafetensors(const Blob& file, const std::string& path) {
   OA_ASSIGN_OR_RETURN(const Safetensors content, ParseSafetensors(file, path));
   Table table({{"tensor", Table::Align::kLeft, true},
@@ -90,8 +103,7 @@ absl::StatusOr<Views> ViewSafetensors(const Blob& file, const std::string& path)
                {"size", Table::Align::kRight},
                {"first elements", Table::Align::kLeft, true}});
   for (const Tensor& t : content.tensors) {
-    table.Add({t.name, TypeText(t.dtype, t.shape), HumanBytes(t.data.size()),
-               FirstElements(t.dtype, t.data.bytes(), 4)});
+    table.Add({t.name, TypeText(t.dtype, t.shape), HumanBytes(t.data.size()), FirstFigures(t)});
   }
   std::string text = absl::StrCat(Counted(content.tensors.size(), "tensor"), "\n");
   for (const auto& [key, value] : content.metadata) {

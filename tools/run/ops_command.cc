@@ -85,9 +85,9 @@ const char* KindName(ir::AttributeKind kind) {
 
 void PrintList() {
   Table table({{"operator", Table::Align::kLeft},
-               {"operands", Table::Align::kLeft, true},
-               {"attributes", Table::Align::kLeft, true},
-               {"gradients", Table::Align::kLeft, true}});
+               {"operands", Table::Align::kLeft, true, true},
+               {"attributes", Table::Align::kLeft, true, true},
+               {"gradients", Table::Align::kLeft, true, true}});
   for (const ir::OpDef& op : ir::OpTable()) {
     table.Add({op.name, OperandsText(op), AttributesText(op), GradientsText(op)});
   }
@@ -181,7 +181,7 @@ absl::Status PrintKernels(const OpsOptions& options, const ir::OpDef& op) {
   Table table(
       {{"kernel", Table::Align::kLeft, true},
        {"shared bytes", Table::Align::kRight},
-       {profile ? absl::StrCat("on ", profile->name) : "needs", Table::Align::kLeft, true}});
+       {profile ? absl::StrCat("on ", profile->name) : "needs", Table::Align::kLeft, true, true}});
   for (const Kernel& kernel : pack->kernels()) {
     if (!OwnsKernel(op, kernel.base)) continue;
     std::string remark = absl::StrJoin(kernel.features, ", ");
