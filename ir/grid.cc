@@ -9,6 +9,10 @@ namespace {
 
 constexpr uint32_t kAssumedCores = 8;  // when the profile does not say
 
+// Software drivers may end every loop of an invocation after 65,535 iterations (Mesa's llvmpipe
+// does, silently), so no invocation strides over more items than this.
+constexpr uint64_t kMaxItemsPerInvocation = 30000;
+
 uint64_t Cores(const DeviceProfile& profile) {
   return profile.compute_units != 0 ? profile.compute_units : kAssumedCores;
 }
@@ -19,7 +23,10 @@ uint64_t StridedGroupCount(const DeviceProfile& profile, const Kernel& kernel, u
   uint64_t invocations = 1;
   for (uint32_t size : kernel.local_size) invocations *= std::max<uint32_t>(size, 1);
   uint64_t groups = CeilDiv(items, invocations);
-  if (profile.is_cpu) groups = std::min(groups, Cores(profile) * 4);
+  if (profile.is_cpu) {
+    const uint64_t needed = CeilDiv(items, invocations * kMaxItemsPerInvocation);
+    groups = std::max(std::min(groups, Cores(profile) * 4), needed);
+  }
   return std::max<uint64_t>(groups, 1);
 }
 

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/ops/loop_budget.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
 namespace {
+
+// Loop iterations of a CPU kernel per tile: one per slice of k, and a few around them.
+constexpr uint64_t kCpuSlice = 8;
+constexpr uint64_t kTileIterations = 64;
 
 constexpr uint64_t kLargeTile = 128;
 // Multiprocessors of a GPU whose profile does not say.
@@ -85,7 +90,11 @@ absl::Status EmitColumnSumPass(LowerContext& context, BufferSlice x, uint64_t ro
   KernelCall call(kernel);
   call.Buffer(x).U32(rows).U32(columns).U32(chunk).Flops(rows * columns);
   call.Epilogue(std::move(epilogue));
-  call.Grid(context.RowGroups(parts * CeilDiv(columns, kernel->tile[0])));
+  const uint64_t tiles = parts * CeilDiv(columns, kernel->tile[0]);
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      GroupsInLoopBudget(context, context.RowGroups(tiles), tiles,
+                                         std::min(rows, chunk) + kTileIterations));
+  call.Grid(groups);
   return context.Emit(std::move(call));
 }
 
@@ -97,7 +106,11 @@ absl::Status EmitWith(LowerContext& context, const Kernel* kernel, const Product
   call.U32(p.b.row_stride).U32(p.b.column_stride).U32(p.b.batch_stride);
   call.Flops(2 * p.batch * p.m * p.n * p.k);
   call.Epilogue(StoreProgram(p.batch * p.m * p.n, p.bias, p.n, p.out));
-  call.Grid(context.RowGroups(Tiles(p, *kernel)));
+  const uint64_t tiles = Tiles(p, *kernel);
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      GroupsInLoopBudget(context, context.RowGroups(tiles), tiles,
+                                         p.k / kCpuSlice + kTileIterations));
+  call.Grid(groups);
   return context.Emit(std::move(call));
 }
 

@@ -158,9 +158,10 @@ OA_T oa_pow(OA_T x, float s) {
   bool odd = whole && abs(s) < 16777216.0 && (int(abs(s)) & 1) != 0;
   OA_T y = oa_pow_positive(abs(x), OA_T(s));
   y = mix(y, OA_T(s > 0.0 ? 0.0 : oa_infinity()), oa_equal(x, 0.0));
-  y = mix(y, OA_T(s > 0.0 ? oa_infinity() : 0.0), oa_equal(abs(x), oa_infinity()));
   y = mix(y, whole ? (odd ? -y : y) : OA_T(oa_nan()), oa_less(x, 0.0));
-  return mix(x + s, y, oa_less(abs(x) + abs(s), oa_infinity()));
+  y = mix(x + s, y, oa_less(abs(x) + abs(s), oa_infinity()));
+  y = mix(y, OA_T(s > 0.0 ? oa_infinity() : 0.0), oa_equal(abs(x), oa_infinity()));
+  return mix(y, odd ? -y : y, oa_equal(x, -oa_infinity()));
 }
 
 // gelu in its tanh form, 0.5 x (1 + tanh u) = x / (1 + e^-2u), u = sqrt(2/pi) (x + 0.044715 x^3).
