@@ -4,6 +4,7 @@
 #define OA_FRONTEND_OA_H_
 
 #include "frontend/autograd.h"   // oa::ml::autograd::Backward
+#include "frontend/conv.h"       // oa::ml::matrix: convolution, pooling, resampling
 #include "frontend/graph.h"      // oa::Graph, oa::Matrix, oa::Parameter, oa::State
 #include "frontend/init.h"       // oa::init
 #include "frontend/loss.h"       // oa::ml::loss

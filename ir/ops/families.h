@@ -16,6 +16,7 @@ std::vector<OpDef> ReduceOps();       // reduce.cc: sum, mean, max, argmax, soft
 std::vector<OpDef> ShapeOps();        // shape.cc: reshape, transpose, slice, concat
 std::vector<OpDef> IndexOps();        // index.cc: gather
 std::vector<OpDef> LossOps();         // loss.cc
+std::vector<OpDef> PoolOps();         // pool.cc: average and max pooling, upsampling
 std::vector<OpDef> OptimiserOps();    // optimiser.cc: sgd, adam, adamw, clip_grad_norm
 
 }  // namespace oa::ir

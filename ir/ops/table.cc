@@ -12,7 +12,7 @@ namespace {
 std::vector<OpDef> BuildTable() {
   std::vector<OpDef> table;
   for (auto family : {ActivationOps, ElementwiseOps, CastOps, BlasOps, ReduceOps, ShapeOps,
-                      IndexOps, LossOps, OptimiserOps}) {
+                      IndexOps, LossOps, OptimiserOps, PoolOps}) {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));
   }

@@ -91,6 +91,7 @@ std::vector<ReferenceOp> ShapeReference();
 std::vector<ReferenceOp> IndexReference();
 std::vector<ReferenceOp> LossReference();
 std::vector<ReferenceOp> OptimiserReference();
+std::vector<ReferenceOp> PoolReference();
 
 // All of the above.
 std::vector<ReferenceOp> AllReferences();

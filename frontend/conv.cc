@@ -1,0 +1,68 @@
+#include "frontend/conv.h"
+
+#include <utility>
+#include <vector>
+
+#include "frontend/record.h"
+#include "schema/status_macros.h"
+
+namespace oa::ml::matrix {
+
+using internal::Record;
+using ir::Attributes;
+
+namespace {
+
+// Values beyond i64 are clamped: the operators refuse everything above 2^32-1.
+int64_t Integer(std::size_t value) {
+  return value > static_cast<std::size_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(value);
+}
+
+Attributes Windows(std::size_t kernel_size, std::size_t stride, std::size_t padding) {
+  return Attributes()
+      .I64("kernel_size", Integer(kernel_size))
+      .I64("stride", Integer(stride))
+      .I64("padding", Integer(padding));
+}
+
+// An unknown mode has no token, so that the operator refuses it.
+const char* ModeToken(UpsampleMode mode) {
+  switch (mode) {
+    case UpsampleMode::Nearest:
+      return "nearest";
+    case UpsampleMode::Bilinear:
+      return "bilinear";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<Matrix> avg_pool_2d(const Matrix& input, std::size_t kernel_size, std::size_t stride,
+                           std::size_t padding) {
+  return Record("avg_pool_2d", {&input}, Windows(kernel_size, stride, padding));
+}
+
+Result<MaxPool2dResult> max_pool_2d(const Matrix& input, std::size_t kernel_size,
+                                    std::size_t stride, std::size_t padding) {
+  OA_ASSIGN_OR_RETURN(std::vector<Matrix> results,
+                      internal::RecordAll("max_pool_2d", {&input},
+                                          Windows(kernel_size, stride, padding)));
+  return MaxPool2dResult{std::move(results[0]), std::move(results[1])};
+}
+
+Result<Matrix> adaptive_avg_pool_2d(const Matrix& input, std::size_t output_height,
+                                    std::size_t output_width) {
+  return Record("adaptive_avg_pool_2d", {&input},
+                Attributes()
+                    .I64("output_height", Integer(output_height))
+                    .I64("output_width", Integer(output_width)));
+}
+
+Result<Matrix> upsample_2d(const Matrix& input, std::size_t scale_factor, UpsampleMode mode) {
+  return Record(
+      "upsample_2d", {&input},
+      Attributes().I64("scale_factor", Integer(scale_factor)).Token("mode", ModeToken(mode)));
+}
+
+}  // namespace oa::ml::matrix
