@@ -25,6 +25,10 @@ Attributes Windows(std::size_t kernel_size, std::size_t stride, std::size_t padd
       .I64("padding", Integer(padding));
 }
 
+Attributes Steps(std::size_t stride, std::size_t padding) {
+  return Attributes().I64("stride", Integer(stride)).I64("padding", Integer(padding));
+}
+
 // An unknown mode has no token, so that the operator refuses it.
 const char* ModeToken(UpsampleMode mode) {
   switch (mode) {
@@ -63,6 +67,29 @@ Result<Matrix> upsample_2d(const Matrix& input, std::size_t scale_factor, Upsamp
   return Record(
       "upsample_2d", {&input},
       Attributes().I64("scale_factor", Integer(scale_factor)).Token("mode", ModeToken(mode)));
+}
+
+Result<Matrix> conv_1d(const Matrix& input, const Matrix& weight, const Matrix& bias,
+                       std::size_t stride, std::size_t padding, std::size_t dilation) {
+  return Record("conv_1d", {&input, &weight, &bias},
+                Steps(stride, padding).I64("dilation", Integer(dilation)));
+}
+
+Result<Matrix> conv_2d(const Matrix& input, const Matrix& weight, const Matrix& bias,
+                       std::size_t stride, std::size_t padding, std::size_t groups) {
+  return Record("conv_2d", {&input, &weight, &bias},
+                Steps(stride, padding).I64("groups", Integer(groups)));
+}
+
+Result<Matrix> conv_transpose_1d(const Matrix& input, const Matrix& weight, std::size_t stride,
+                                 std::size_t padding, std::size_t dilation) {
+  return Record("conv_transpose_1d", {&input, &weight},
+                Steps(stride, padding).I64("dilation", Integer(dilation)));
+}
+
+Result<Matrix> conv_transpose_2d(const Matrix& input, const Matrix& weight, const Matrix& bias,
+                                 std::size_t stride, std::size_t padding) {
+  return Record("conv_transpose_2d", {&input, &weight, &bias}, Steps(stride, padding));
 }
 
 }  // namespace oa::ml::matrix

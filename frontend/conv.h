@@ -29,6 +29,21 @@ enum class UpsampleMode { Nearest, Bilinear };
 // Both extents times `scale_factor`. Bilinear has half-pixel centres, corners not aligned.
 Result<Matrix> upsample_2d(const Matrix& input, std::size_t scale_factor, UpsampleMode mode);
 
+// weight [O, C, K], bias [O]: [N, C, L] to [N, O, OL].
+Result<Matrix> conv_1d(const Matrix& input, const Matrix& weight, const Matrix& bias,
+                       std::size_t stride, std::size_t padding, std::size_t dilation);
+// weight [O, C / groups, K, K], bias [O]: [N, C, H, W] to [N, O, OH, OW].
+Result<Matrix> conv_2d(const Matrix& input, const Matrix& weight, const Matrix& bias,
+                       std::size_t stride, std::size_t padding, std::size_t groups);
+
+// The adjoints of convolutions with the same weight array. Padding is cut off the result.
+// weight [C, O, K]: [N, C, L] to [N, O, (L - 1) * stride - 2 * padding + dilation * (K - 1) + 1].
+Result<Matrix> conv_transpose_1d(const Matrix& input, const Matrix& weight, std::size_t stride,
+                                 std::size_t padding, std::size_t dilation);
+// weight [C, O, K, K], bias [O]: an extent E becomes (E - 1) * stride - 2 * padding + K.
+Result<Matrix> conv_transpose_2d(const Matrix& input, const Matrix& weight, const Matrix& bias,
+                                 std::size_t stride, std::size_t padding);
+
 }  // namespace oa::ml::matrix
 
 #endif  // OA_FRONTEND_CONV_H_

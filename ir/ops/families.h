@@ -11,6 +11,7 @@ namespace oa::ir {
 std::vector<OpDef> ActivationOps();   // activation.cc
 std::vector<OpDef> ElementwiseOps();  // elementwise.cc: broadcasting arithmetic, unary, scalar
 std::vector<OpDef> CastOps();         // cast.cc: cast, fill, detach
+std::vector<OpDef> ConvOps();         // conv.cc: convolutions, plain and transposed
 std::vector<OpDef> BlasOps();         // blas.cc: matmul, mat_mul_nt, linear
 std::vector<OpDef> ReduceOps();       // reduce.cc: sum, mean, max, argmax, softmax, log_softmax, accuracy
 std::vector<OpDef> ShapeOps();        // shape.cc: reshape, transpose, slice, concat

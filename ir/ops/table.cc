@@ -11,7 +11,7 @@ namespace {
 
 std::vector<OpDef> BuildTable() {
   std::vector<OpDef> table;
-  for (auto family : {ActivationOps, ElementwiseOps, CastOps, BlasOps, ReduceOps, ShapeOps,
+  for (auto family : {ActivationOps, ElementwiseOps, CastOps, ConvOps, BlasOps, ReduceOps, ShapeOps,
                       IndexOps, LossOps, OptimiserOps, PoolOps}) {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));

@@ -54,7 +54,7 @@ std::vector<ReferenceOp> AllReferences() {
   std::vector<ReferenceOp> all;
   for (auto family : {ActivationReference, ElementwiseReference, CastReference, BlasReference,
                       ReduceReference, ShapeReference, IndexReference, LossReference,
-                      OptimiserReference, PoolReference}) {
+                      OptimiserReference, PoolReference, ConvReference}) {
     std::vector<ReferenceOp> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }

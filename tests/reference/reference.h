@@ -85,6 +85,7 @@ struct ReferenceOp {
 std::vector<ReferenceOp> ActivationReference();
 std::vector<ReferenceOp> ElementwiseReference();
 std::vector<ReferenceOp> CastReference();
+std::vector<ReferenceOp> ConvReference();
 std::vector<ReferenceOp> BlasReference();
 std::vector<ReferenceOp> ReduceReference();
 std::vector<ReferenceOp> ShapeReference();
