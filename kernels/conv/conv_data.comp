@@ -3,8 +3,8 @@
 //   The gradient of conv.comp, and a transposed convolution of g.
 // Shapes:   g [batch, outputs, out_height, out_width], dx [batch, channels, height, width],
 //           weight [outputs, channels / groups, kernel_height, kernel_width], bias [channels].
-// Cost:     at most 2 * |dx| * outputs / groups * kernel flops; an invocation owns kTile channels of
-//           a position, so that g is read once for all of them.
+// Cost:     at most 2 * |dx| * outputs / groups * kernel flops; an invocation owns kTile channels
+//           of a position, so that g is read once for all of them.
 // Numerics: F32, a sum a kernel cell, which are then summed in order.
 #version 460
 #include "conv/conv.glsl"

@@ -1,5 +1,5 @@
 // conv_weight: dweight[o, c, a, b] = sum over n, i, j of g[n, o, i, j] *
-//   x[n, c, i * stride + a * dilation - padding, ..], c counted within the group of o, x = 0 outside.
+//   x[n, c, i * stride + a * dilation - padding, ..], c counted in the group of o, x = 0 outside.
 // Shapes:   g [batch, outputs, out_height, out_width], x [batch, channels, height, width],
 //           dweight [outputs, channels / groups, kernel_height, kernel_width].
 // Cost:     2 * |dweight| * batch * out_height * out_width flops; g and x come from cache.

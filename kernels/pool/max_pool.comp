@@ -1,5 +1,5 @@
 // max_pool: y[p, i, j] = largest x[p, h, w] of the part of window (i, j) inside x, indices[..]
-//   its offset in x. The first cell stays unless a later one is greater: ties go to the earliest cell,
+//   its offset in x. The first cell stays unless a later one is greater: ties go to the earliest,
 //   and a NaN stays only in first place. Where no part is inside: -3.4028235e38 and 2^32-1.
 // Shapes:   x [planes, height, width], y and indices U32 [planes, out_height, out_width].
 // Cost:     reads every cell once a window that holds it, from cache but the first time; writes 8

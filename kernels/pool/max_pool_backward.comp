@@ -1,8 +1,8 @@
 // max_pool_backward: dx[c] = sum of g over the outputs whose window holds cell c and whose index is
 //   c.
 // Shapes:   g, indices U32 [planes, out_height, out_width], dx [planes, height, width].
-// Cost:     reads 8 bytes an output once a cell of its window, from cache but the first time; writes
-//           4 bytes a cell.
+// Cost:     reads 8 bytes an output once a cell of its window, from cache but the first time;
+//           writes 4 bytes a cell.
 // Numerics: F32 sums in a fixed order; an invocation owns a cell.
 #version 460
 #include "pool/pool.glsl"
