@@ -30,6 +30,15 @@ Result<Matrix> silu_mul(const Matrix& input, std::size_t intermediate_size) {
                         : static_cast<int64_t>(intermediate_size);
   return Record("silu_mul", {&input}, Attributes().I64("intermediate_size", n));
 }
+Result<Matrix> bmm(const Matrix& left, const Matrix& right) {
+  return Record("bmm", {&left, &right});
+}
+Result<Matrix> bmm_nt(const Matrix& left, const Matrix& right) {
+  return Record("bmm_nt", {&left, &right});
+}
+Result<Matrix> bmm_tn(const Matrix& left, const Matrix& right) {
+  return Record("bmm_tn", {&left, &right});
+}
 Result<Matrix> detach(const Matrix& input) { return Record("detach", {&input}); }
 
 }  // namespace oa::ml::matrix

@@ -25,6 +25,11 @@ Result<Matrix> swiglu(const Matrix& gate, const Matrix& up);
 // [.., 2n] -> [.., n]: silu of the first half of each row times the second half.
 Result<Matrix> silu_mul(const Matrix& input, std::size_t intermediate_size);
 
+// Batched products: [N,M,K] x [N,K,P], [N,M,K] x [N,P,K] and [N,K,M] x [N,K,P] to [N,M,P].
+Result<Matrix> bmm(const Matrix& left, const Matrix& right);
+Result<Matrix> bmm_nt(const Matrix& left, const Matrix& right);
+Result<Matrix> bmm_tn(const Matrix& left, const Matrix& right);
+
 // The same values without a gradient edge; a view, any dtype.
 Result<Matrix> detach(const Matrix& input);
 

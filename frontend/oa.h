@@ -10,6 +10,7 @@
 #include "frontend/loss.h"       // oa::ml::loss
 #include "frontend/matrix.h"     // oa::matrix: arithmetic, products, reductions, shape, indexing
 #include "frontend/ml_matrix.h"  // oa::ml::matrix: activations, normalisation, attention, ...
+#include "frontend/norm.h"       // oa::matrix::layer_norm, the norms of oa::ml::matrix
 #include "frontend/optim.h"      // oa::ml::optim
 #include "schema/status_macros.h"
 

@@ -5,14 +5,15 @@
 #include "absl/strings/str_join.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/norm.h"
 
 namespace oa::ir {
 namespace {
 
 std::vector<OpDef> BuildTable() {
   std::vector<OpDef> table;
-  for (auto family : {ActivationOps, ElementwiseOps, CastOps, ConvOps, BlasOps, ReduceOps, ShapeOps,
-                      IndexOps, LossOps, OptimiserOps, PoolOps}) {
+  for (auto family : {ActivationOps, ElementwiseOps, CastOps, ConvOps, BlasOps, BatchedProductOps,
+                      NormOps, ReduceOps, ShapeOps, IndexOps, LossOps, OptimiserOps, PoolOps}) {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));
   }

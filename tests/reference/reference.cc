@@ -50,11 +50,14 @@ Tolerance ReductionTolerance(double n, double scale) {
   return {2e-6 * std::max(1.0, std::sqrt(n)) * scale, 1e-5};
 }
 
+std::vector<ReferenceOp> NormReference();  // norm.cc
+
 std::vector<ReferenceOp> AllReferences() {
   std::vector<ReferenceOp> all;
   for (auto family : {ActivationReference, ElementwiseReference, CastReference, BlasReference,
-                      ReduceReference, ShapeReference, IndexReference, LossReference,
-                      OptimiserReference, PoolReference, ConvReference}) {
+                      BatchedProductReference, NormReference, ReduceReference, ShapeReference,
+                      IndexReference, LossReference, OptimiserReference, PoolReference,
+                      ConvReference}) {
     std::vector<ReferenceOp> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }

@@ -87,6 +87,7 @@ std::vector<ReferenceOp> ElementwiseReference();
 std::vector<ReferenceOp> CastReference();
 std::vector<ReferenceOp> ConvReference();
 std::vector<ReferenceOp> BlasReference();
+std::vector<ReferenceOp> BatchedProductReference();
 std::vector<ReferenceOp> ReduceReference();
 std::vector<ReferenceOp> ShapeReference();
 std::vector<ReferenceOp> IndexReference();
