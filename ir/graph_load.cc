@@ -323,25 +323,8 @@ absl::Status GraphLoader::CheckTensors(size_t vector, absl::string_view table,
   for (const NamedValue& named : list) {
     sizes[named.name] = graph_.storage_of(named.value).size_bytes;
   }
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const TestTensor& tensor = tensors[i];
-    const auto found = sizes.find(tensor.name);
-    if (found == sizes.end()) {
-      return Bad("test_vectors", vector, table, "[", i, "] names '", tensor.name,
-                 "', which is not among the graph's ", table, " or appears twice");
-    }
-    if (tensor.data.size() != found->second) {
-      return Bad("test_vectors", vector, table, "[", i, "] '", tensor.name, "' has ",
-                 tensor.data.size(), " bytes, expected ", found->second);
-    }
-    // Written so that NaN is refused too.
-    if (!(tensor.atol >= 0 && tensor.rtol >= 0)) {
-      return Bad("test_vectors", vector, table, "[", i, "] '", tensor.name,
-                 "' has a negative or undefined tolerance");
-    }
-    sizes.erase(found);
-  }
-  return absl::OkStatus();
+  const std::string problem = TestTensorProblem(tensors, std::move(sizes), table, "graph");
+  return problem.empty() ? absl::OkStatus() : Bad("test_vectors", vector, problem);
 }
 
 }  // namespace oa::ir

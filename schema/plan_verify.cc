@@ -274,25 +274,8 @@ class Verifier {
                             const std::vector<PlanIo>& list) const {
     absl::flat_hash_map<absl::string_view, uint64_t> sizes;
     for (const PlanIo& io : list) sizes[io.name] = plan_.buffers[io.buffer].size_bytes;
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const TestTensor& tensor = tensors[i];
-      const auto found = sizes.find(tensor.name);
-      if (found == sizes.end()) {
-        return Bad("test_vectors", vector, table, "[", i, "] names '", tensor.name,
-                   "', which is not among the plan's ", table, " or appears twice");
-      }
-      if (tensor.data.size() != found->second) {
-        return Bad("test_vectors", vector, table, "[", i, "] '", tensor.name, "' has ",
-                   tensor.data.size(), " bytes, expected ", found->second);
-      }
-      // Written so that NaN is refused too.
-      if (!(tensor.atol >= 0 && tensor.rtol >= 0)) {
-        return Bad("test_vectors", vector, table, "[", i, "] '", tensor.name,
-                   "' has a negative or undefined tolerance");
-      }
-      sizes.erase(found);
-    }
-    return absl::OkStatus();
+    const std::string problem = TestTensorProblem(tensors, std::move(sizes), table, "plan");
+    return problem.empty() ? absl::OkStatus() : Bad("test_vectors", vector, problem);
   }
 
   const Plan& plan_;

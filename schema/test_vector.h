@@ -2,9 +2,12 @@
 #ifndef OA_SCHEMA_TEST_VECTOR_H_
 #define OA_SCHEMA_TEST_VECTOR_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "schema/blob.h"
 
 namespace oa {
@@ -26,6 +29,13 @@ struct TestVector {
   std::vector<TestTensor> inputs;
   std::vector<TestTensor> outputs;
 };
+
+// What is wrong with the tensors of one side of a vector, or "": each names a different value of
+// `sizes` (bytes by name), has exactly its size, and tolerances that are numbers of at least 0.
+// `table` is "inputs" or "outputs", `owner` "graph" or "plan"; both only appear in the sentence.
+std::string TestTensorProblem(const std::vector<TestTensor>& tensors,
+                              absl::flat_hash_map<absl::string_view, uint64_t> sizes,
+                              absl::string_view table, absl::string_view owner);
 
 }  // namespace oa
 
