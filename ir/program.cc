@@ -104,40 +104,4 @@ void DropUnusedTransients(Program& program) {
   for (PlanIo& io : program.outputs) io.buffer = renumbered[io.buffer];
 }
 
-namespace {
-
-void Renumber(BufferSlice& slice, const std::vector<uint32_t>& numbers) {
-  if (slice.size_bytes != 0) slice.buffer = numbers[slice.buffer];
-}
-
-void Renumber(std::optional<EwProgram>& program, const std::vector<uint32_t>& numbers) {
-  if (!program) return;
-  for (EwInput& input : program->inputs) Renumber(input.slice, numbers);
-  for (EwOutput& output : program->outputs) Renumber(output.slice, numbers);
-}
-
-}  // namespace
-
-void RemoveUnusedTransients(Program& program) {
-  std::vector<bool> used(program.buffers.size(), false);
-  for (const Dispatch& dispatch : program.dispatches) {
-    for (const Touch& touch : Touches(dispatch)) used[touch.slice.buffer] = true;
-  }
-  std::vector<uint32_t> numbers(program.buffers.size(), 0);
-  std::vector<PlanBuffer> kept;
-  for (size_t b = 0; b < program.buffers.size(); ++b) {
-    if (program.buffers[b].kind == BufferKind::kTransient && !used[b]) continue;
-    numbers[b] = static_cast<uint32_t>(kept.size());
-    kept.push_back(std::move(program.buffers[b]));
-  }
-  program.buffers = std::move(kept);
-  for (Dispatch& dispatch : program.dispatches) {
-    for (Argument& argument : dispatch.arguments) Renumber(argument.slice, numbers);
-    Renumber(dispatch.elementwise, numbers);
-    Renumber(dispatch.epilogue, numbers);
-  }
-  for (PlanIo& io : program.inputs) io.buffer = numbers[io.buffer];
-  for (PlanIo& io : program.outputs) io.buffer = numbers[io.buffer];
-}
-
 }  // namespace oa::ir

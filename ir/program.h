@@ -79,9 +79,6 @@ struct Program {
 // Removes transients that no dispatch touches and renumbers the rest.
 void DropUnusedTransients(Program& program);
 
-// Drops the transients that no dispatch touches and renumbers the others.
-void RemoveUnusedTransients(Program& program);
-
 // Internal (our bug) naming dispatch and pass: slices in range and aligned, arguments match the
 // kernel, elementwise programs well-formed and free of races, only writable buffers written,
 // transients written before read, stages ordered and free of conflicts once scheduled, placements
