@@ -43,8 +43,7 @@ absl::Status LowerGather(LowerContext& ctx) {
   const Shape& table = ctx.input_shape(0);
   const uint64_t unit = table[1] % 4 == 0 ? 4 : 1;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(unit == 4 ? "gather_u32x4" : "gather_u32"));
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      StridedGroupsInLoopBudget(ctx, *kernel, ctx.output_count_of() / unit));
+  const uint64_t groups = ctx.StridedGroups(*kernel, ctx.output_count_of() / unit);
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.in(1))

@@ -25,10 +25,4 @@ absl::StatusOr<uint64_t> GroupsInLoopBudget(const LowerContext& ctx, uint64_t gr
   return std::max(groups, CeilDiv(rows, rows_per_group));
 }
 
-absl::StatusOr<uint64_t> StridedGroupsInLoopBudget(const LowerContext& ctx, const Kernel& kernel,
-                                                   uint64_t items) {
-  return GroupsInLoopBudget(ctx, ctx.StridedGroups(kernel, items),
-                            CeilDiv(items, kernel.local_size[0]), 1);
-}
-
 }  // namespace oa::ir

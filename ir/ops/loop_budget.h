@@ -15,13 +15,10 @@ namespace oa::ir {
 //
 // At least `groups` workgroups, and on a CPU device so many that sharing `rows` among them, each
 // costing a workgroup `iterations` in its loops, keeps clear of that; `once` more iterations may
-// fall on any one workgroup. Unimplemented when one row alone takes too many.
+// fall on any one workgroup. Unimplemented when one row alone takes too many. Kernels that only
+// stride over items need no such call: StridedGroupCount (ir/grid.h) keeps clear by itself.
 absl::StatusOr<uint64_t> GroupsInLoopBudget(const LowerContext& ctx, uint64_t groups,
                                             uint64_t rows, uint64_t iterations, uint64_t once = 0);
-
-// The same for a kernel whose invocations stride over `items` without inner loops.
-absl::StatusOr<uint64_t> StridedGroupsInLoopBudget(const LowerContext& ctx, const Kernel& kernel,
-                                                   uint64_t items);
 
 }  // namespace oa::ir
 

@@ -133,8 +133,7 @@ absl::Status LowerTranspose(LowerContext& ctx) {
   const uint64_t unit = s.c % 4 == 0 ? 4 : 1;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel,
                       ctx.Select(unit == 4 ? "transpose_u32x4" : "transpose_u32"));
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      StridedGroupsInLoopBudget(ctx, *kernel, count / unit));
+  const uint64_t groups = ctx.StridedGroups(*kernel, count / unit);
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.out())

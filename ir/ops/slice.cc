@@ -83,8 +83,7 @@ absl::Status LowerSliceBackward(LowerContext& ctx) {
   const uint64_t unit = (stride | offset | run) % 4 == 0 ? 4 : 1;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel,
                       ctx.Select(unit == 4 ? "pad_rows_u32x4" : "pad_rows_u32"));
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      StridedGroupsInLoopBudget(ctx, *kernel, x.outer * stride / unit));
+  const uint64_t groups = ctx.StridedGroups(*kernel, x.outer * stride / unit);
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.out())
