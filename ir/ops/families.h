@@ -14,6 +14,7 @@ std::vector<OpDef> CastOps();         // cast.cc: cast, fill, detach
 std::vector<OpDef> ConvOps();         // conv.cc: convolutions, plain and transposed
 std::vector<OpDef> BlasOps();         // blas.cc: matmul, mat_mul_nt, linear
 std::vector<OpDef> BatchedProductOps();  // bmm.cc: bmm, bmm_nt, bmm_tn
+std::vector<OpDef> NormOps();         // norm.cc, batch_norm.cc: row, channel and batch norms
 std::vector<OpDef> ReduceOps();       // reduce.cc: sum, mean, max, argmax, softmax, log_softmax, accuracy
 std::vector<OpDef> ShapeOps();        // shape.cc: reshape, transpose, slice, concat
 std::vector<OpDef> IndexOps();        // index.cc: gather

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ir/ops/column_tiling.h"
+#include "ir/ops/families.h"
 #include "ir/ops/matmul.h"
 #include "schema/status_macros.h"
 

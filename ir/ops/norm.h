@@ -21,8 +21,7 @@ struct ChannelSums {
 };
 absl::Status EmitChannelSums(LowerContext& ctx, const ChannelSums& sums);
 
-std::vector<OpDef> NormOps();       // norm.cc: all rows of the family
-std::vector<OpDef> BatchNormOps();  // batch_norm.cc: its part
+std::vector<OpDef> BatchNormOps();  // batch_norm.cc: its part of NormOps (families.h)
 
 }  // namespace oa::ir
 

@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "absl/strings/str_join.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
-#include "ir/ops/norm.h"
 
 namespace oa::ir {
 namespace {

@@ -50,8 +50,6 @@ Tolerance ReductionTolerance(double n, double scale) {
   return {2e-6 * std::max(1.0, std::sqrt(n)) * scale, 1e-5};
 }
 
-std::vector<ReferenceOp> NormReference();  // norm.cc
-
 std::vector<ReferenceOp> AllReferences() {
   std::vector<ReferenceOp> all;
   for (auto family : {ActivationReference, ElementwiseReference, CastReference, BlasReference,

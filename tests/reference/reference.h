@@ -88,6 +88,7 @@ std::vector<ReferenceOp> CastReference();
 std::vector<ReferenceOp> ConvReference();
 std::vector<ReferenceOp> BlasReference();
 std::vector<ReferenceOp> BatchedProductReference();
+std::vector<ReferenceOp> NormReference();
 std::vector<ReferenceOp> ReduceReference();
 std::vector<ReferenceOp> ShapeReference();
 std::vector<ReferenceOp> IndexReference();
