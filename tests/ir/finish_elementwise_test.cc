@@ -54,6 +54,31 @@ TEST_CASE("long programs use the long kernel") {
   CHECK_EQ(Interpret(f.program), expected);
 }
 
+TEST_CASE("the largest program survives encoding") {
+  const KernelPack pack = FakePack();
+  ProgramFixture f(pack);
+  EwProgram code;
+  code.count = 6;
+  for (int k = 0; k < OA_EW_MAX_INPUTS; ++k) {
+    code.inputs.push_back(ProgramFixture::Linear(f.Input(absl::StrCat("x", k), 6)));
+  }
+  for (uint8_t k = 0; k < OA_EW_MAX_SLOTS; ++k) {
+    const auto newest = static_cast<uint8_t>(OA_EW_MAX_INPUTS - 1 + k);
+    const auto input = static_cast<uint8_t>(k % OA_EW_MAX_INPUTS);
+    code.code.push_back({k % 2 == 0 ? uint8_t{OA_EW_SUB} : uint8_t{OA_EW_MUL}, newest, input, 0});
+  }
+  for (uint8_t k = 0; k < OA_EW_MAX_OUTPUTS; ++k) {
+    const auto reg = static_cast<uint8_t>(OA_EW_MAX_INPUTS + OA_EW_MAX_SLOTS - 1 - 3 * k);
+    code.outputs.push_back({reg, f.Output(absl::StrCat("y", k), 6)});
+  }
+  f.Add("large", code);
+  f.Verify("test");
+  const Observed expected = Interpret(f.program);
+  REQUIRE(FinishElementwise(f.program, pack, DeviceProfile()).ok());
+  f.Verify("finish");
+  CHECK_EQ(Interpret(f.program), expected);
+}
+
 TEST_CASE("strided inputs carry extents and strides") {
   const KernelPack pack = FakePack();
   ProgramFixture f(pack);

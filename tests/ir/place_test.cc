@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <random>
+
 #include "absl/strings/match.h"
 #include "ir/passes/packing.h"
 #include "ir/passes/schedule.h"
@@ -114,6 +116,35 @@ TEST_CASE("packing reaches the breadth of the broadest stage on simple cases") {
   const std::vector<PackItem> items = {{256, 0, 0}, {1024, 0, 1}, {1024, 1, 2}, {256, 2, 2}};
   const Packing packing = PackByLifetime(items, 1 << 20);
   CHECK_EQ(packing.TotalBytes(), 2048);
+}
+
+TEST_CASE("random packings are disjoint and within their chunks") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<PackItem> items;
+    for (int i = 0; i < 60; ++i) {
+      const auto first = static_cast<uint32_t>(random() % 20);
+      items.push_back(
+          {256 * (1 + random() % 12), first, first + static_cast<uint32_t>(random() % 6)});
+    }
+    const uint64_t limit = round % 2 == 0 ? 4096 : uint64_t{1} << 30;
+    const Packing packing = PackByLifetime(items, limit);
+    CHECK_LE(packing.TotalBytes(), PackInOrder(items, uint64_t{1} << 30).TotalBytes());
+    for (size_t a = 0; a < items.size(); ++a) {
+      const PackPlace& place = packing.places[a];
+      const uint64_t end = place.offset + items[a].bytes;
+      REQUIRE_LE(end, packing.chunk_bytes[place.chunk]);
+      REQUIRE_LE(packing.chunk_bytes[place.chunk], limit);
+      for (size_t b = 0; b < a; ++b) {
+        const PackPlace& other = packing.places[b];
+        const bool meet = items[a].first_stage <= items[b].last_stage &&
+                          items[b].first_stage <= items[a].last_stage;
+        const bool overlap = place.chunk == other.chunk &&
+                             place.offset < other.offset + items[b].bytes && other.offset < end;
+        REQUIRE_FALSE((meet && overlap));
+      }
+    }
+  }
 }
 
 TEST_CASE("packing is quick for thousands of buffers") {

@@ -95,28 +95,29 @@ KernelRun& KernelRun::Grid(uint32_t x, uint32_t y, uint32_t z) {
   return *this;
 }
 
-std::map<std::string, std::vector<float>> KernelRun::Run() const {
-  exec::Device* device = TestDevice();
-  if (device == nullptr) return {};
+PlanArgument KernelRun::Bind(const KernelArgument& declared, Plan& plan) const {
+  PlanArgument argument = BufferArgument(0, 0, declared.access);
+  argument.kind = declared.kind;
+  argument.bits = Find(scalars_, declared.name);
+  const uint64_t input_bytes = Find(inputs_, declared.name).size();
+  const uint64_t output_bytes = Find(outputs_, declared.name) * sizeof(float);
+  if (input_bytes != 0) {
+    argument.buffer = AddBuffer(plan, declared.name, BufferKind::kInput, input_bytes);
+  } else if (output_bytes != 0) {
+    argument.buffer = AddBuffer(plan, declared.name, BufferKind::kOutput, output_bytes);
+  }
+  argument.size_bytes = input_bytes + output_bytes;
+  return argument;
+}
+
+Plan KernelRun::MakePlan(const DeviceProfile& profile) const {
   Plan plan;
   plan.name = kernel_.name;
-  plan.profile = device->info().profile;
+  plan.profile = profile;
   plan.arenas = {{ArenaKind::kIo, 0}};
   PlanDispatch dispatch;
   for (const KernelArgument& declared : kernel_.arguments) {
-    PlanArgument argument = BufferArgument(0, 0, declared.access);
-    argument.kind = declared.kind;
-    argument.bits = Find(scalars_, declared.name);
-    const uint64_t input_bytes = Find(inputs_, declared.name).size();
-    const uint64_t output_bytes = Find(outputs_, declared.name) * sizeof(float);
-    if (input_bytes != 0) {
-      const uint32_t index = AddBuffer(plan, declared.name, BufferKind::kInput, input_bytes);
-      argument = BufferArgument(index, input_bytes, declared.access);
-    } else if (output_bytes != 0) {
-      const uint32_t index = AddBuffer(plan, declared.name, BufferKind::kOutput, output_bytes);
-      argument = BufferArgument(index, output_bytes, declared.access);
-    }
-    dispatch.arguments.push_back(argument);
+    dispatch.arguments.push_back(Bind(declared, plan));
   }
   for (const KernelConstant& constant : kernel_.constants) {
     dispatch.constants.push_back(Find(constants_, constant.name));
@@ -126,10 +127,15 @@ std::map<std::string, std::vector<float>> KernelRun::Run() const {
   plan.kernels = {{kernel_.name, kernel_.digest}};
   plan.dispatches.push_back(std::move(dispatch));
   plan.stages = {{StageKind::kDispatches, 0, 1}};
+  return plan;
+}
 
+std::map<std::string, std::vector<float>> KernelRun::Run() const {
+  exec::Device* device = TestDevice();
+  if (device == nullptr) return {};
   const KernelPack pack({kernel_}, "test");
   absl::StatusOr<std::unique_ptr<exec::Program>> program =
-      exec::Program::Create(*device, std::move(plan), pack);
+      exec::Program::Create(*device, MakePlan(device->info().profile), pack);
   REQUIRE_MESSAGE(program.ok(), program.status().ToString());
   exec::SessionOptions options;
   options.check_guards = true;

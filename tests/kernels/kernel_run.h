@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "schema/kernel_pack.h"
+#include "schema/plan.h"
 
 namespace oa::testing {
 
@@ -34,6 +35,9 @@ class KernelRun {
   std::map<std::string, std::vector<float>> Run() const;
 
  private:
+  PlanArgument Bind(const KernelArgument& declared, Plan& plan) const;
+  Plan MakePlan(const DeviceProfile& profile) const;
+
   const Kernel& kernel_;
   std::map<std::string, std::vector<uint8_t>> inputs_;
   std::map<std::string, size_t> outputs_;

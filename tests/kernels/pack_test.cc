@@ -101,7 +101,8 @@ TEST_CASE("manifest: arrays, extents, the epilogue and variants are expanded") {
       "epilogue": true,
       "variants": [ { "suffix": "" },
                     { "suffix": "_cpu", "device": "cpu", "subgroup_size": 8, "tile": [4, 2] } ] }
-  ])json", "test");
+  ])json",
+                                                                    "test");
   REQUIRE_MESSAGE(kernels.ok(), kernels.status().ToString());
   REQUIRE(kernels->size() == 2);
   const Kernel& cpu = (*kernels)[1];

@@ -62,8 +62,7 @@ absl::Status CheckRecords(const Kernel& kernel, const ArgumentLayout& layout,
                                     : "the manifest declares records, the shader has none.");
   }
   if (kernel.records.empty()) return absl::OkStatus();
-  OA_RETURN_IF_ERROR(
-      CheckFields("record", kernel.records, layout.record_offsets, shader.records));
+  OA_RETURN_IF_ERROR(CheckFields("record", kernel.records, layout.record_offsets, shader.records));
   if (layout.records_offset != shader.records_offset ||
       layout.record_stride != shader.record_stride) {
     return Wrong(absl::StrCat("records are expected at byte ", layout.records_offset, " every ",
@@ -97,30 +96,30 @@ struct CapabilityRow {
   const char* feature;
 };
 constexpr CapabilityRow kCapabilities[] = {
-    {1, nullptr},                         // Shader
-    {61, nullptr},                        // GroupNonUniform: basic operations, in Vulkan 1.1
-    {5347, nullptr},                      // PhysicalStorageBufferAddresses
-    {9, "shader_float16"},                // Float16
-    {10, "shader_float64"},               // Float64
-    {11, "shader_int64"},                 // Int64
-    {22, "shader_int16"},                 // Int16
-    {39, "shader_int8"},                  // Int8
-    {62, "subgroup_vote"},                // GroupNonUniformVote
-    {63, "subgroup_arithmetic"},          // GroupNonUniformArithmetic
-    {64, "subgroup_ballot"},              // GroupNonUniformBallot
-    {65, "subgroup_shuffle"},             // GroupNonUniformShuffle
-    {66, "subgroup_shuffle_relative"},    // GroupNonUniformShuffleRelative
-    {67, "subgroup_clustered"},           // GroupNonUniformClustered
-    {4433, "storage_16bit"},              // StorageBuffer16BitAccess
-    {4448, "storage_8bit"},               // StorageBuffer8BitAccess
-    {5345, "vulkan_memory_model"},        // VulkanMemoryModel
-    {5346, nullptr},                      // VulkanMemoryModelDeviceScope, with the model
-    {5357, "cooperative_matrix_nv"},      // CooperativeMatrixNV
-    {6019, "integer_dot_product"},        // DotProduct
-    {6017, "integer_dot_product"},        // DotProductInput4x8Bit
-    {6018, "integer_dot_product"},        // DotProductInput4x8BitPacked
-    {6022, "cooperative_matrix_khr"},     // CooperativeMatrixKHR
-    {6033, "atomic_float32_add"},         // AtomicFloat32AddEXT
+    {1, nullptr},                       // Shader
+    {61, nullptr},                      // GroupNonUniform: basic operations, in Vulkan 1.1
+    {5347, nullptr},                    // PhysicalStorageBufferAddresses
+    {9, "shader_float16"},              // Float16
+    {10, "shader_float64"},             // Float64
+    {11, "shader_int64"},               // Int64
+    {22, "shader_int16"},               // Int16
+    {39, "shader_int8"},                // Int8
+    {62, "subgroup_vote"},              // GroupNonUniformVote
+    {63, "subgroup_arithmetic"},        // GroupNonUniformArithmetic
+    {64, "subgroup_ballot"},            // GroupNonUniformBallot
+    {65, "subgroup_shuffle"},           // GroupNonUniformShuffle
+    {66, "subgroup_shuffle_relative"},  // GroupNonUniformShuffleRelative
+    {67, "subgroup_clustered"},         // GroupNonUniformClustered
+    {4433, "storage_16bit"},            // StorageBuffer16BitAccess
+    {4448, "storage_8bit"},             // StorageBuffer8BitAccess
+    {5345, "vulkan_memory_model"},      // VulkanMemoryModel
+    {5346, nullptr},                    // VulkanMemoryModelDeviceScope, with the model
+    {5357, "cooperative_matrix_nv"},    // CooperativeMatrixNV
+    {6019, "integer_dot_product"},      // DotProduct
+    {6017, "integer_dot_product"},      // DotProductInput4x8Bit
+    {6018, "integer_dot_product"},      // DotProductInput4x8BitPacked
+    {6022, "cooperative_matrix_khr"},   // CooperativeMatrixKHR
+    {6033, "atomic_float32_add"},       // AtomicFloat32AddEXT
 };
 
 absl::Status CheckCapabilities(const Kernel& kernel, const ShaderInterface& shader) {

@@ -37,9 +37,10 @@ int Build(const oa::pack::PackOptions& options, const std::string& output) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Packs compiled kernels and their manifests into one file for the runtime.\n\n"
-               "  oa-pack -o kernels.oak --spirv-dir build/spirv kernels/*/kernels.json\n"
-               "  oa-pack --list kernels.oak");
+  CLI::App app(
+      "Packs compiled kernels and their manifests into one file for the runtime.\n\n"
+      "  oa-pack -o kernels.oak --spirv-dir build/spirv kernels/*/kernels.json\n"
+      "  oa-pack --list kernels.oak");
   oa::pack::PackOptions options;
   std::string output, listed;
   app.add_option("-o,--output", output, "The pack to write");

@@ -78,13 +78,14 @@ absl::StatusOr<T> Choose(absl::string_view what, const std::string& word,
 absl::Status ReadBuffer(const Json& row, const std::string& type, KernelArgument& argument) {
   OA_ASSIGN_OR_RETURN(
       argument.element_bytes,
-      (Choose<uint32_t>("'type'", type,
-                        {{"f32", 4}, {"i32", 4}, {"u32", 4}, {"u8", 1}, {"bf16", 2}, {"f32x4", 16}})));
+      (Choose<uint32_t>(
+          "'type'", type,
+          {{"f32", 4}, {"i32", 4}, {"u32", 4}, {"u8", 1}, {"bf16", 2}, {"f32x4", 16}})));
   OA_ASSIGN_OR_RETURN(const std::string access, ReadText(row, "access"));
-  OA_ASSIGN_OR_RETURN(argument.access,
-                      (Choose<Access>("'access'", access,
-                                      {{"r", Access::kRead}, {"w", Access::kWrite},
-                                       {"rw", Access::kReadWrite}})));
+  OA_ASSIGN_OR_RETURN(
+      argument.access,
+      (Choose<Access>("'access'", access,
+                      {{"r", Access::kRead}, {"w", Access::kWrite}, {"rw", Access::kReadWrite}})));
   OA_ASSIGN_OR_RETURN(argument.extent, ReadText(row, "extent"));
   return absl::OkStatus();
 }
@@ -98,9 +99,10 @@ absl::Status AddArgument(const Json& row, std::vector<KernelArgument>& arguments
   if (row.contains("access") || row.contains("extent")) {
     OA_RETURN_IF_ERROR(ReadBuffer(row, type, argument));
   } else {
-    OA_ASSIGN_OR_RETURN(argument.kind, (Choose<ArgumentKind>("the 'type' of a scalar", type,
-                                                             {{"u32", ArgumentKind::kU32},
-                                                              {"float", ArgumentKind::kF32}})));
+    OA_ASSIGN_OR_RETURN(
+        argument.kind,
+        (Choose<ArgumentKind>("the 'type' of a scalar", type,
+                              {{"u32", ArgumentKind::kU32}, {"float", ArgumentKind::kF32}})));
   }
   OA_ASSIGN_OR_RETURN(const uint32_t count, ReadNumber(row, "array", 0));
   if (!row.contains("array")) arguments.push_back(argument);
@@ -180,9 +182,8 @@ void AddEpilogue(Kernel& kernel) {
 }
 
 absl::Status ReadVariant(const Json& variant, Kernel& kernel) {
-  OA_RETURN_IF_ERROR(RequireKeys(variant, {"suffix", "source", "defines", "device",
-                                           "subgroup_size", "features", "tile", "requires",
-                                           "optimize"}));
+  OA_RETURN_IF_ERROR(RequireKeys(variant, {"suffix", "source", "defines", "device", "subgroup_size",
+                                           "features", "tile", "requires", "optimize"}));
   OA_ASSIGN_OR_RETURN(const std::string suffix, ReadText(variant, "suffix"));
   kernel.name = kernel.base + suffix;
   OA_ASSIGN_OR_RETURN(const std::string device, ReadText(variant, "device", "any"));

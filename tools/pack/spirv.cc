@@ -14,17 +14,39 @@ namespace {
 constexpr uint32_t kMagic = 0x07230203;
 constexpr size_t kHeaderWords = 5;
 enum Opcode : uint32_t {
-  kOpSourceContinued = 2, kOpSource = 3, kOpSourceExtension = 4, kOpName = 5, kOpMemberName = 6,
-  kOpString = 7, kOpLine = 8, kOpExecutionMode = 16, kOpCapability = 17, kOpTypeBool = 20,
-  kOpTypeInt = 21, kOpTypeFloat = 22, kOpTypeVector = 23, kOpTypeMatrix = 24, kOpTypeArray = 28,
-  kOpTypeRuntimeArray = 29, kOpTypeStruct = 30, kOpTypePointer = 32, kOpConstant = 43,
-  kOpVariable = 59, kOpDecorate = 71, kOpMemberDecorate = 72, kOpNoLine = 317,
-  kOpModuleProcessed = 330, kOpExecutionModeId = 331,
+  kOpSourceContinued = 2,
+  kOpSource = 3,
+  kOpSourceExtension = 4,
+  kOpName = 5,
+  kOpMemberName = 6,
+  kOpString = 7,
+  kOpLine = 8,
+  kOpExecutionMode = 16,
+  kOpCapability = 17,
+  kOpTypeBool = 20,
+  kOpTypeInt = 21,
+  kOpTypeFloat = 22,
+  kOpTypeVector = 23,
+  kOpTypeMatrix = 24,
+  kOpTypeArray = 28,
+  kOpTypeRuntimeArray = 29,
+  kOpTypeStruct = 30,
+  kOpTypePointer = 32,
+  kOpConstant = 43,
+  kOpVariable = 59,
+  kOpDecorate = 71,
+  kOpMemberDecorate = 72,
+  kOpNoLine = 317,
+  kOpModuleProcessed = 330,
+  kOpExecutionModeId = 331,
 };
 enum : uint32_t { kModeLocalSize = 17, kModeLocalSizeId = 38 };
 enum : uint32_t {
-  kDecorationSpecId = 1, kDecorationArrayStride = 6, kDecorationNonWritable = 24,
-  kDecorationNonReadable = 25, kDecorationOffset = 35,
+  kDecorationSpecId = 1,
+  kDecorationArrayStride = 6,
+  kDecorationNonWritable = 24,
+  kDecorationNonReadable = 25,
+  kDecorationOffset = 35,
 };
 enum : uint32_t { kWorkgroup = 4, kPushConstant = 9, kPhysicalStorageBuffer = 5349 };
 
@@ -271,8 +293,9 @@ class InterfaceReader {
   absl::Status AddField(uint32_t type, BlockField field, std::vector<BlockField>& fields) {
     if (IsAddress(type)) {
       const uint32_t access = Lookup(module_.member_access, Member(Pointee(type), 0));
-      field.access = access == 1 ? Access::kRead : access == 2 ? Access::kWrite
-                                                               : Access::kReadWrite;
+      field.access = access == 1   ? Access::kRead
+                     : access == 2 ? Access::kWrite
+                                   : Access::kReadWrite;
     } else if (TypeOf(type).opcode == kOpTypeInt && Operand(type, 0) == 32) {
       field.kind = ArgumentKind::kU32;
     } else if (TypeOf(type).opcode == kOpTypeFloat && Operand(type, 0) == 32) {
@@ -306,7 +329,8 @@ absl::StatusOr<ShaderInterface> ReadSpirv(absl::Span<const uint32_t> words) {
 }
 
 std::vector<uint32_t> StripDebug(absl::Span<const uint32_t> words) {
-  std::vector<uint32_t> stripped(words.begin(), words.begin() + std::min(words.size(), kHeaderWords));
+  std::vector<uint32_t> stripped(words.begin(),
+                                 words.begin() + std::min(words.size(), kHeaderWords));
   const absl::Status status = ForEachInstruction(
       words, [&](uint32_t opcode, absl::Span<const uint32_t>, absl::Span<const uint32_t> whole) {
         if (!IsDebug(opcode)) stripped.insert(stripped.end(), whole.begin(), whole.end());
