@@ -8,6 +8,7 @@
 #include "frontend/graph.h"      // oa::Graph, oa::Matrix, oa::Parameter, oa::State
 #include "frontend/init.h"       // oa::init
 #include "frontend/loss.h"       // oa::ml::loss
+#include "frontend/mamba3.h"     // oa::ml::matrix: the Mamba-3 scans
 #include "frontend/matrix.h"     // oa::matrix: arithmetic, products, reductions, shape, indexing
 #include "frontend/ml_matrix.h"  // oa::ml::matrix: activations, normalisation, attention, ...
 #include "frontend/norm.h"       // oa::matrix::layer_norm, the norms of oa::ml::matrix

@@ -11,7 +11,8 @@ namespace {
 std::vector<OpDef> BuildTable() {
   std::vector<OpDef> table;
   for (auto family : {ActivationOps, ElementwiseOps, CastOps, ConvOps, BlasOps, BatchedProductOps,
-                      NormOps, ReduceOps, ShapeOps, IndexOps, LossOps, OptimiserOps, PoolOps}) {
+                      NormOps, ReduceOps, ShapeOps, IndexOps, LossOps, OptimiserOps, PoolOps,
+                      Mamba3Ops}) {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));
   }
