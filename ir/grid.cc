@@ -9,22 +9,32 @@ namespace {
 
 constexpr uint32_t kAssumedCores = 8;  // when the profile does not say
 
-// Software drivers may end every loop of an invocation after 65,535 iterations (Mesa's llvmpipe
-// does, silently), so no invocation strides over more items than this.
-constexpr uint64_t kMaxItemsPerInvocation = 30000;
-
 uint64_t Cores(const DeviceProfile& profile) {
   return profile.compute_units != 0 ? profile.compute_units : kAssumedCores;
 }
 
 }  // namespace
 
-uint64_t StridedGroupCount(const DeviceProfile& profile, const Kernel& kernel, uint64_t items) {
+std::optional<uint64_t> GroupsInLoopBudget(const DeviceProfile& profile, uint64_t groups,
+                                           uint64_t rows, uint64_t iterations, uint64_t once) {
+  if (!profile.is_cpu) return groups;
+  if (once > kLoopBudget || iterations > kLoopBudget - once) return std::nullopt;
+  const uint64_t rows_per_group = (kLoopBudget - once) / std::max<uint64_t>(iterations, 1);
+  return std::max(groups, CeilDiv(rows, rows_per_group));
+}
+
+uint64_t InvocationCount(const Kernel& kernel) {
   uint64_t invocations = 1;
   for (uint32_t size : kernel.local_size) invocations *= std::max<uint32_t>(size, 1);
+  return invocations;
+}
+
+uint64_t StridedGroupCount(const DeviceProfile& profile, const Kernel& kernel, uint64_t items) {
+  const uint64_t invocations = InvocationCount(kernel);
   uint64_t groups = CeilDiv(items, invocations);
   if (profile.is_cpu) {
-    const uint64_t needed = CeilDiv(items, invocations * kMaxItemsPerInvocation);
+    // Half the budget: the body of such a kernel may be a short loop of the driver's making.
+    const uint64_t needed = CeilDiv(items, invocations * (kLoopBudget / 2));
     groups = std::max(std::min(groups, Cores(profile) * 4), needed);
   }
   return std::max<uint64_t>(groups, 1);

@@ -5,11 +5,34 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "schema/device_profile.h"
 #include "schema/kernel_pack.h"
 
 namespace oa::ir {
+
+// Loop iterations an invocation may make on a CPU device. Mesa's llvmpipe counts those of all its
+// loops together, the failing tests at their ends included, and one for a loop in a branch that is
+// not taken; after 65,535 it leaves every loop at once: no error, just results that were never
+// written. Less than that, because callers estimate.
+inline constexpr uint64_t kLoopBudget = 60000;
+
+// Iterations of the loops of a dispatch: `shared` are divided among its workgroups, `once` fall on
+// each of them.
+struct LoopCost {
+  uint64_t shared = 0;
+  uint64_t once = 0;
+};
+
+// At least `groups` workgroups, and on CPU devices so many that sharing `rows` among them, each
+// costing a workgroup `iterations`, and `once` more for every workgroup, stays in the budget.
+// Nullopt when one row alone takes too many.
+std::optional<uint64_t> GroupsInLoopBudget(const DeviceProfile& profile, uint64_t groups,
+                                           uint64_t rows, uint64_t iterations, uint64_t once = 0);
+
+// Invocations of a workgroup.
+uint64_t InvocationCount(const Kernel& kernel);
 
 // Workgroups for a kernel whose invocations stride over `items`: one invocation an item on GPUs
 // (measured 8% faster than a persistent grid), few and fat workgroups on CPU devices, where a grid

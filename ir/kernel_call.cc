@@ -51,6 +51,11 @@ KernelCall& KernelCall::Flops(uint64_t flops) {
   return *this;
 }
 
+KernelCall& KernelCall::Loops(LoopCost loops) {
+  dispatch_.loops = loops;
+  return *this;
+}
+
 KernelCall& KernelCall::Epilogue(EwProgram epilogue) {
   dispatch_.epilogue = std::move(epilogue);
   return *this;

@@ -203,6 +203,28 @@ uint64_t LowerContext::StridedGroups(const Kernel& kernel, uint64_t items) const
   return StridedGroupCount(profile_, kernel, items);
 }
 
+absl::StatusOr<uint64_t> LowerContext::StridedGroups(const Kernel& kernel, uint64_t items,
+                                                     uint64_t iterations) const {
+  const uint64_t rounds = CeilDiv(items, InvocationCount(kernel));
+  return GroupsInBudget(StridedGroups(kernel, items), rounds, iterations + 1);
+}
+
+absl::StatusOr<uint64_t> LowerContext::RowGroups(uint64_t rows, uint64_t iterations,
+                                                 uint64_t once) const {
+  return GroupsInBudget(RowGroups(rows), rows, iterations + 1, once);
+}
+
+absl::StatusOr<uint64_t> LowerContext::GroupsInBudget(uint64_t groups, uint64_t rows,
+                                                      uint64_t iterations, uint64_t once) const {
+  const std::optional<uint64_t> enough =
+      GroupsInLoopBudget(profile_, groups, rows, iterations, once);
+  if (enough) return *enough;
+  return absl::UnimplementedError(absl::StrCat(
+      graph_.NodeText(node_), ": an invocation would make ", iterations + once,
+      " loop iterations, CPU devices are limited to ", kLoopBudget,
+      "; use smaller extents or a GPU"));
+}
+
 uint64_t LowerContext::RowGroups(uint64_t rows) const { return RowGroupCount(profile_, rows); }
 
 }  // namespace oa::ir

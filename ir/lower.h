@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/graph.h"
+#include "ir/grid.h"
 #include "ir/op.h"
 #include "ir/program.h"
 
@@ -32,6 +33,8 @@ class KernelCall {
   KernelCall& Grid(uint64_t groups);
   KernelCall& Grid(uint64_t x, uint64_t y, uint64_t z = 1);
   KernelCall& Flops(uint64_t flops);
+  // What the records of a multi-tensor kernel cost, for the grid of the call they are joined to.
+  KernelCall& Loops(LoopCost loops);
   // The kernel applies `epilogue` to its main result (see Dispatch::epilogue); its arguments come
   // last in the manifest row and are filled later.
   KernelCall& Epilogue(EwProgram epilogue);
@@ -89,9 +92,21 @@ class LowerContext {
   absl::Status Emit(KernelCall call);
   absl::Status Emit(EwProgram program);
 
-  // Workgroups for a kernel whose invocations stride over `items` (ir/grid.h).
+  // Workgroups for a kernel whose invocations stride over `items` (ir/grid.h) and have no loops of
+  // their own.
   uint64_t StridedGroups(const Kernel& kernel, uint64_t items) const;
-  // The same for kernels with one workgroup per row (OA_FOR_EACH_ROW); never above the axis limit.
+  // The same where the loops inside make `iterations` for each item, the failing tests at their ends
+  // included. Unimplemented when a CPU device cannot do so many for one item (kLoopBudget).
+  absl::StatusOr<uint64_t> StridedGroups(const Kernel& kernel, uint64_t items,
+                                         uint64_t iterations) const;
+  // Workgroups for a kernel with one workgroup per row (OA_FOR_EACH_ROW) whose invocations make
+  // `iterations` in loops inside for each row and `once` around all rows. Otherwise as above.
+  absl::StatusOr<uint64_t> RowGroups(uint64_t rows, uint64_t iterations, uint64_t once = 0) const;
+  // For kernels that divide their work in another way: GroupsInLoopBudget of ir/grid.h, with that
+  // error.
+  absl::StatusOr<uint64_t> GroupsInBudget(uint64_t groups, uint64_t rows, uint64_t iterations,
+                                          uint64_t once = 0) const;
+  // Without the limit; for callers of GroupsInLoopBudget (ir/ops/loop_budget.h).
   uint64_t RowGroups(uint64_t rows) const;
 
  private:

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "ir/elementwise.h"
 #include "ir/graph.h"
+#include "ir/grid.h"
 #include "schema/kernel_pack.h"
 #include "schema/plan.h"
 
@@ -42,6 +43,7 @@ struct Dispatch {
   std::string label;              // operators it computes, "+"-joined
   std::vector<uint32_t> nodes;    // graph nodes it came from
   uint64_t flops = 0;
+  LoopCost loops;                 // of multi-tensor kernels, whose calls may be joined
   uint32_t stage = 0;             // set by the schedule pass
 };
 

@@ -5,7 +5,6 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
-#include "ir/ops/loop_budget.h"
 #include "ir/ops/reduce_rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
@@ -39,8 +38,7 @@ absl::Status EmitArgmax(LowerContext& ctx, BufferSlice y) {
   const ColumnTiling tiling = ChooseTiling(*kernel, shape);
   const uint64_t tiles = tiling.tiles(shape);
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx, ctx.RowGroups(tiles), tiles,
-                                         tiling.blocks(shape.extent) + 2));
+                      ctx.RowGroups(tiles, tiling.blocks(shape.extent) + 1));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(y)
@@ -92,8 +90,7 @@ absl::Status EmitCount(LowerContext& ctx, BufferSlice predicted, BufferSlice lab
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("count_matches_u32"));
   const uint64_t chunks = CeilDiv(rows, chunk);
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx, ctx.RowGroups(chunks), chunks,
-                                         CeilDiv(chunk, kernel->local_size[0]) + 2));
+                      ctx.RowGroups(chunks, CeilDiv(chunk, kernel->local_size[0]) + 1));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(predicted)
                       .Buffer(labels)

@@ -3,6 +3,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/norm.h"
+#include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -62,10 +63,12 @@ Images ImagesOf(const Shape& shape) { return {shape[0], shape[1], shape[2] * sha
 
 absl::Status EmitStatistics(LowerContext& ctx, const Images& images) {
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("channel_statistics_f32"));
+  const uint64_t pass = CeilDiv(images.batch * images.positions, kernel->local_size[0]) + 1;
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(images.channels, 2 * pass));
   KernelCall call(kernel);
   call.Buffer(ctx.in(0)).Buffer(ctx.out(1)).Buffer(ctx.out(2));
   call.U32(images.batch).U32(images.channels).U32(images.positions);
-  call.Flops(4 * images.count()).Grid(ctx.RowGroups(images.channels));
+  call.Flops(4 * images.count()).Grid(groups);
   return ctx.Emit(std::move(call));
 }
 

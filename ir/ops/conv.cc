@@ -170,12 +170,29 @@ absl::Status EmitConvolution(LowerContext& ctx, const Convolution& c, bool to_im
   constexpr uint64_t kTile = 4;  // as in the kernels
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(to_image ? "conv_data_f32" : "conv_f32"));
   const Shape& written = to_image ? c.image : c.result;
+  const uint64_t summed = (to_image ? c.result : c.image)[1] / c.groups;
+  const uint64_t tiles = c.groups * CeilDiv(written[1] / c.groups, kTile);
+  // Loops over channels of the kernel's rows and columns, or the other way round.
+  const uint64_t iterations =
+      to_image ? c.kernel_height * (c.kernel_width * (summed + 2) + 2) + 1
+               : summed * (c.kernel_height * (c.kernel_width + 2) + 2) + 1;
+  OA_ASSIGN_OR_RETURN(
+      const uint64_t groups,
+      ctx.StridedGroups(*kernel, written[0] * tiles * written[2] * written[3], iterations));
   KernelCall call(kernel);
   call.Buffer(from).Buffer(weight).Buffer(bias).Buffer(to);
-  AddExtents(call, c).Constant("has_bias", bias.size_bytes > 0 ? 1 : 0);
-  const uint64_t tiles = c.groups * CeilDiv(written[1] / c.groups, kTile);
-  call.Grid(ctx.StridedGroups(*kernel, written[0] * tiles * written[2] * written[3]));
+  AddExtents(call, c).Constant("has_bias", bias.size_bytes > 0 ? 1 : 0).Grid(groups);
   return ctx.Emit(std::move(call));
+}
+
+// An invocation owns a weight on CPU devices, elsewhere a workgroup does.
+absl::StatusOr<uint64_t> WeightGroups(const LowerContext& ctx, const Convolution& c,
+                                      const Kernel& kernel, uint64_t weights) {
+  const Shape& g = c.result;
+  if (kernel.device == KernelDevice::kCpu) {
+    return ctx.StridedGroups(kernel, weights, g[0] * (g[2] * (g[3] + 2) + 2) + 1);
+  }
+  return ctx.RowGroups(weights, CeilDiv(g[0] * g[2] * g[3], kernel.local_size[0]) + 1);
 }
 
 absl::Status EmitWeightGradient(LowerContext& ctx, const Convolution& c, BufferSlice result,
@@ -184,13 +201,15 @@ absl::Status EmitWeightGradient(LowerContext& ctx, const Convolution& c, BufferS
   const uint64_t weights = ctx.output_count_of(1);
   KernelCall call(kernel);
   call.Buffer(result).Buffer(image).Buffer(dweight);
-  AddExtents(call, c);
-  call.Grid(ctx.profile().is_cpu ? ctx.StridedGroups(*kernel, weights) : ctx.RowGroups(weights));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, WeightGroups(ctx, c, *kernel, weights));
+  AddExtents(call, c).Grid(groups);
   return ctx.Emit(std::move(call));
 }
 
 absl::Status EmitBiasGradient(LowerContext& ctx, const Shape& g) {
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("conv_bias_f32"));
+  const uint64_t plane = CeilDiv(g[2] * g[3], kernel->local_size[0]) + 1;
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(g[1], g[0] * (plane + 1) + 1));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.out(2))
@@ -198,7 +217,7 @@ absl::Status EmitBiasGradient(LowerContext& ctx, const Shape& g) {
                       .U32(g[1])
                       .U32(g[2] * g[3])
                       .Flops(g[0] * g[1] * g[2] * g[3])
-                      .Grid(ctx.RowGroups(g[1])));
+                      .Grid(groups));
 }
 
 template <const Kind& kKind>

@@ -127,38 +127,64 @@ KernelCall& SetConstants(KernelCall& call, const Rows& rows) {
       .Constant("masked", rows.masked);
 }
 
+// Iterations of a loop over the columns of one row.
+uint64_t ColumnIterations(const Rows& rows, const Kernel& kernel) {
+  return rows.narrow ? rows.columns : CeilDiv(rows.columns, kernel.local_size[0]) + 1;
+}
+
+// Consecutive rows whose losses one workgroup sums: few partial sums, but no more rows than the
+// loops of a CPU device allow.
+uint64_t RowsPerPartial(const LowerContext& ctx, const Rows& rows, const Kernel& kernel) {
+  const uint64_t wanted = CeilDiv(rows.rows, kMaxPartials);
+  if (rows.narrow) return std::max<uint64_t>(kernel.local_size[0], wanted);
+  if (!ctx.profile().is_cpu) return wanted;
+  return std::clamp<uint64_t>(kLoopBudget / (ColumnIterations(rows, kernel) + 2), 1, wanted);
+}
+
+absl::Status EmitMean(LowerContext& ctx, const Rows& rows, BufferSlice losses, BufferSlice counts,
+                      uint64_t partials) {
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("cross_entropy_mean_f32"));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.RowGroups(1, CeilDiv(partials, kernel->local_size[0]) + 1));
+  KernelCall call(kernel);
+  call.Buffer(losses).Buffer(counts).Buffer(ctx.out(0));
+  call.Buffer(rows.masked ? BufferSlice() : ctx.out(1)).U32(partials).U32(rows.divisor);
+  call.Constant("masked", rows.masked).Flops(partials).Grid(groups);
+  return ctx.Emit(std::move(call));
+}
+
 absl::Status LowerForward(LowerContext& ctx) {
   const Rows rows = RowsOf(ctx, 0);
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, SelectRowKernel(ctx, rows, "cross_entropy_f32"));
-  const uint64_t lanes = rows.narrow ? kernel->local_size[0] : 1;
-  const uint64_t per_partial = std::max(lanes, CeilDiv(rows.rows, kMaxPartials));
+  const uint64_t per_partial = RowsPerPartial(ctx, rows, *kernel);
   const uint64_t partials = CeilDiv(rows.rows, per_partial);
+  OA_ASSIGN_OR_RETURN(
+      const uint64_t groups,
+      ctx.RowGroups(partials, per_partial * (ColumnIterations(rows, *kernel) + 1) + 1));
   const BufferSlice losses = ctx.Scratch("losses", DType::F32, {partials});
   const BufferSlice counts = ctx.Scratch("counts", DType::U32, {partials});
   KernelCall call(kernel);
   call.Buffer(ctx.in(0)).Buffer(ctx.in(1)).Buffer(MaskOf(ctx, rows)).Buffer(losses).Buffer(counts);
   call.U32(rows.rows).U32(rows.columns).U32(per_partial).U32(rows.ignore);
-  SetConstants(call, rows).Flops(12 * rows.rows * rows.columns).Grid(ctx.RowGroups(partials));
+  SetConstants(call, rows).Flops(12 * rows.rows * rows.columns).Grid(groups);
   OA_RETURN_IF_ERROR(ctx.Emit(std::move(call)));
-
-  OA_ASSIGN_OR_RETURN(const Kernel* mean, ctx.Select("cross_entropy_mean_f32"));
-  KernelCall last(mean);
-  last.Buffer(losses).Buffer(counts).Buffer(ctx.out(0));
-  last.Buffer(rows.masked ? BufferSlice() : ctx.out(1)).U32(partials).U32(rows.divisor);
-  last.Constant("masked", rows.masked).Flops(partials).Grid(1);
-  return ctx.Emit(std::move(last));
+  return EmitMean(ctx, rows, losses, counts, partials);
 }
 
 absl::Status LowerBackward(LowerContext& ctx) {
   const Rows rows = RowsOf(ctx, 1);
   OA_ASSIGN_OR_RETURN(const Kernel* kernel,
                       SelectRowKernel(ctx, rows, "cross_entropy_backward_f32"));
+  // Two loops over the columns, and two in branches for rows that do not count.
+  const uint64_t iterations = 2 * ColumnIterations(rows, *kernel) + 4;
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      rows.narrow ? ctx.StridedGroups(*kernel, rows.rows, iterations)
+                                  : ctx.RowGroups(rows.rows, iterations));
   KernelCall call(kernel);
   call.Buffer(ctx.in(0)).Buffer(ctx.in(1)).Buffer(ctx.in(2)).Buffer(MaskOf(ctx, rows));
   call.Buffer(rows.masked ? BufferSlice() : ctx.in(3)).Buffer(ctx.out());
   call.U32(rows.rows).U32(rows.columns).U32(rows.ignore).U32(rows.divisor);
-  SetConstants(call, rows).Flops(24 * rows.rows * rows.columns);
-  call.Grid(rows.narrow ? ctx.StridedGroups(*kernel, rows.rows) : ctx.RowGroups(rows.rows));
+  SetConstants(call, rows).Flops(24 * rows.rows * rows.columns).Grid(groups);
   return ctx.Emit(std::move(call));
 }
 

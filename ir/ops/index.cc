@@ -4,7 +4,6 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
-#include "ir/ops/loop_budget.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -92,8 +91,7 @@ absl::StatusOr<IndexLists> EmitIndexLists(LowerContext& ctx) {
   const uint64_t lanes = kernel->local_size[0];
   // Two passes over the indices, four a lane at a time, and three over the rows.
   const uint64_t iterations = count / (2 * lanes) + 3 * kRowsPerListGroup / lanes + 8;
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx, ctx.RowGroups(ranges), ranges, iterations));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(ranges, iterations));
   OA_RETURN_IF_ERROR(ctx.Emit(KernelCall(kernel)
                                   .Buffer(ctx.in(1))
                                   .Buffer(lists.ends)
@@ -109,13 +107,13 @@ absl::StatusOr<IndexLists> EmitIndexLists(LowerContext& ctx) {
 absl::StatusOr<uint64_t> SumGroups(LowerContext& ctx, const Kernel& kernel, uint64_t parts,
                                    uint64_t tiles, bool use_lists) {
   const uint64_t count = ctx.input_count_of(1);
-  const uint64_t groups = ctx.RowGroups(parts);
   if (use_lists && kernel.device == KernelDevice::kCpu) {
     // All lists together have `count` positions, read eight at a time; at worst they are one row's.
-    return GroupsInLoopBudget(ctx, std::max(groups, tiles), parts, 3, count / 8);
+    OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(parts, 2, count / 8));
+    return std::max(groups, tiles);
   }
   // The scan looks at the indices and then at each position it found.
-  return GroupsInLoopBudget(ctx, groups, parts, count + count / 4 + 300);
+  return ctx.RowGroups(parts, count + count / 4 + 300);
 }
 
 absl::Status LowerGatherBackward(LowerContext& ctx) {

@@ -1,4 +1,5 @@
-// How long the loops of one invocation may run on CPU devices. Internal to ir/ops.
+// The loop limit of CPU devices as a call of its own. New code says what its loops cost where it
+// asks for workgroups: LowerContext::RowGroups and StridedGroups. Internal to ir/ops.
 #ifndef OA_IR_OPS_LOOP_BUDGET_H_
 #define OA_IR_OPS_LOOP_BUDGET_H_
 
@@ -9,14 +10,7 @@
 
 namespace oa::ir {
 
-// Mesa's llvmpipe lets an invocation make 65,535 loop iterations, those of all its loops counted
-// together and the failing tests at their ends included. Then it leaves every loop at once: no
-// error, just results that were never written.
-//
-// At least `groups` workgroups, and on a CPU device so many that sharing `rows` among them, each
-// costing a workgroup `iterations` in its loops, keeps clear of that; `once` more iterations may
-// fall on any one workgroup. Unimplemented when one row alone takes too many. Kernels that only
-// stride over items need no such call: StridedGroupCount (ir/grid.h) keeps clear by itself.
+// LowerContext::GroupsInBudget.
 absl::StatusOr<uint64_t> GroupsInLoopBudget(const LowerContext& ctx, uint64_t groups,
                                             uint64_t rows, uint64_t iterations, uint64_t once = 0);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/ops/loop_budget.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -92,8 +91,7 @@ absl::Status EmitColumnSumPass(LowerContext& context, BufferSlice x, uint64_t ro
   call.Epilogue(std::move(epilogue));
   const uint64_t tiles = parts * CeilDiv(columns, kernel->tile[0]);
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(context, context.RowGroups(tiles), tiles,
-                                         std::min(rows, chunk) + kTileIterations));
+                      context.RowGroups(tiles, std::min(rows, chunk) + kTileIterations));
   call.Grid(groups);
   return context.Emit(std::move(call));
 }
@@ -108,8 +106,7 @@ absl::Status EmitWith(LowerContext& context, const Kernel* kernel, const Product
   call.Epilogue(StoreProgram(p.batch * p.m * p.n, p.bias, p.n, p.out));
   const uint64_t tiles = Tiles(p, *kernel);
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(context, context.RowGroups(tiles), tiles,
-                                         p.k / kCpuSlice + kTileIterations));
+                      context.RowGroups(tiles, p.k / kCpuSlice + kTileIterations));
   call.Grid(groups);
   return context.Emit(std::move(call));
 }

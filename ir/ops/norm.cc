@@ -7,6 +7,7 @@
 #include "ir/ops/column_tiling.h"
 #include "ir/ops/families.h"
 #include "ir/ops/matmul.h"
+#include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -152,9 +153,15 @@ void SetConstants(KernelCall& call, const Norm& norm, const ColumnTiling& tiling
       .Constant("rectified", norm.rectified);
 }
 
-void SetShape(LowerContext& ctx, KernelCall& call, const Norm& norm, const ColumnTiling& tiling) {
+// The kernel reads a column `passes` times.
+absl::Status SetShape(LowerContext& ctx, KernelCall& call, const Norm& norm,
+                      const ColumnTiling& tiling, uint64_t passes) {
+  const uint64_t iterations = passes * (tiling.blocks(norm.shape.extent) + 1);
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.RowGroups(tiling.tiles(norm.shape), iterations));
   call.U32(norm.shape.outer).U32(norm.shape.extent).U32(norm.shape.inner).U32(norm.groups);
-  call.F32(ctx.attributes().f32("epsilon")).Grid(ctx.RowGroups(tiling.tiles(norm.shape)));
+  call.F32(ctx.attributes().f32("epsilon")).Grid(groups);
+  return absl::OkStatus();
 }
 
 absl::Status EmitNorm(LowerContext& ctx, const Norm& norm) {
@@ -163,7 +170,7 @@ absl::Status EmitNorm(LowerContext& ctx, const Norm& norm) {
   KernelCall call(kernel);
   call.Buffer(norm.x).Buffer(norm.weight).Buffer(norm.bias).Buffer(norm.gate).Buffer(norm.y);
   SetConstants(call, norm, tiling);
-  SetShape(ctx, call, norm, tiling);
+  OA_RETURN_IF_ERROR(SetShape(ctx, call, norm, tiling, norm.centred ? 3 : 2));
   call.Flops((Present(norm.gate) ? 30 : 8) * norm.shape.columns() * norm.shape.extent);
   return ctx.Emit(std::move(call));
 }
@@ -181,7 +188,7 @@ absl::Status EmitNormBackward(LowerContext& ctx, const Norm& norm) {
       .Constant("want_weight_terms", Present(norm.weight_terms))
       .Constant("want_bias_terms", Present(norm.bias_terms))
       .Constant("want_statistics", Present(norm.means));
-  SetShape(ctx, call, norm, tiling);
+  OA_RETURN_IF_ERROR(SetShape(ctx, call, norm, tiling, norm.centred ? 4 : 3));
   call.Flops((Present(norm.gate) ? 60 : 16) * norm.shape.columns() * norm.shape.extent);
   return ctx.Emit(std::move(call));
 }
@@ -401,6 +408,10 @@ void AddChannelNorms(std::vector<OpDef>& rows) {
 absl::Status EmitChannelSums(LowerContext& ctx, const ChannelSums& sums) {
   if (!Present(sums.dweight) && !Present(sums.dbias)) return absl::OkStatus();
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("channel_sums_f32"));
+  const uint64_t count = sums.batch * sums.positions;
+  OA_ASSIGN_OR_RETURN(
+      const uint64_t groups,
+      ctx.RowGroups(sums.channels, CeilDiv(count, kernel->local_size[0]) + 1));
   KernelCall call(kernel);
   call.Buffer(sums.x).Buffer(sums.y).Buffer(sums.g).Buffer(sums.mean).Buffer(sums.spread);
   call.Buffer(sums.dweight).Buffer(sums.dbias);
@@ -410,8 +421,7 @@ absl::Status EmitChannelSums(LowerContext& ctx, const ChannelSums& sums) {
       .Constant("rectified", Present(sums.y))
       .Constant("want_dweight", Present(sums.dweight))
       .Constant("want_dbias", Present(sums.dbias));
-  call.Flops(5 * sums.batch * sums.channels * sums.positions);
-  call.Grid(ctx.RowGroups(sums.channels));
+  call.Flops(5 * count * sums.channels).Grid(groups);
   return ctx.Emit(std::move(call));
 }
 

@@ -101,9 +101,19 @@ absl::Status InferClip(InferContext& ctx) {
 
 // ---- Lowering ----
 
-// What follows the buffers of a record that is alone in its dispatch.
-KernelCall& EndRecord(KernelCall& call, uint64_t blocks, uint64_t count) {
-  return call.U32(/*first_block=*/0).U32(blocks).U32(count);
+// Loop iterations of a workgroup on one block: the search for its record, then its elements.
+uint64_t BlockIterations(const Kernel& kernel, uint64_t elements) {
+  constexpr uint64_t kSearchAndTails = 40;
+  return CeilDiv(elements, uint64_t{4} * kernel.local_size[0]) + kSearchAndTails;
+}
+
+// What follows the buffers of a record that is alone in its dispatch, and the grid.
+absl::Status EmitRecord(LowerContext& ctx, KernelCall call, uint64_t blocks, uint64_t count) {
+  const uint64_t iterations = BlockIterations(call.kernel(), call.kernel().tile[0]);
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(blocks, iterations));
+  call.U32(/*first_block=*/0).U32(blocks).U32(count);
+  call.Loops({.shared = blocks * (iterations + 1)}).Grid(groups);
+  return ctx.Emit(std::move(call));
 }
 
 absl::Status LowerSgd(LowerContext& ctx) {
@@ -113,10 +123,9 @@ absl::Status LowerSgd(LowerContext& ctx) {
   KernelCall call(kernel);
   call.Buffer(ctx.in(3)).U32(/*record_count=*/1).U32(blocks);
   call.Buffer(ctx.out(0)).Buffer(ctx.in(1)).Buffer(ctx.in_or_null(2));
-  EndRecord(call, blocks, count);
   call.Constant("has_momentum", ctx.has_input(2))
       .Constant("nesterov", ctx.attributes().boolean("nesterov"));
-  return ctx.Emit(std::move(call.Flops(8 * count).Grid(ctx.RowGroups(blocks))));
+  return EmitRecord(ctx, std::move(call.Flops(8 * count)), blocks, count);
 }
 
 template <bool kDecoupled>
@@ -127,9 +136,8 @@ absl::Status LowerAdam(LowerContext& ctx) {
   KernelCall call(kernel);
   call.Buffer(ctx.in(4)).U32(/*record_count=*/1).U32(blocks);
   call.Buffer(ctx.out(0)).Buffer(ctx.in(1)).Buffer(ctx.out(1)).Buffer(ctx.out(2));
-  EndRecord(call, blocks, count);
   call.Constant("decoupled", kDecoupled);
-  return ctx.Emit(std::move(call.Flops(16 * count).Grid(ctx.RowGroups(blocks))));
+  return EmitRecord(ctx, std::move(call.Flops(16 * count)), blocks, count);
 }
 
 absl::Status LowerAdvance(LowerContext& ctx) {
@@ -175,7 +183,10 @@ absl::Status LowerClip(LowerContext& ctx) {
   KernelCall sums(partial);
   sums.Buffer(partials).U32(ctx.input_count()).U32(blocks.total).U32(blocks.block_elements);
   AddClipRecords(ctx, blocks, sums);
-  sums.Flops(2 * blocks.elements).Grid(ctx.RowGroups(blocks.total));
+  OA_ASSIGN_OR_RETURN(
+      uint64_t groups,
+      ctx.RowGroups(blocks.total, BlockIterations(*partial, blocks.block_elements)));
+  sums.Flops(2 * blocks.elements).Grid(groups);
   OA_RETURN_IF_ERROR(ctx.Emit(std::move(sums)));
 
   KernelCall scale(apply);
@@ -183,7 +194,11 @@ absl::Status LowerClip(LowerContext& ctx) {
   scale.U32(ctx.input_count()).U32(blocks.total).U32(blocks.block_elements);
   scale.F32(ctx.attributes().f32("max_norm"));
   AddClipRecords(ctx, blocks, scale);
-  scale.Flops(blocks.elements).Grid(ctx.RowGroups(blocks.total));
+  // Every workgroup adds all partial sums first.
+  OA_ASSIGN_OR_RETURN(
+      groups, ctx.RowGroups(blocks.total, BlockIterations(*apply, blocks.block_elements),
+                            CeilDiv(blocks.total, apply->local_size[0]) + 1));
+  scale.Flops(blocks.elements).Grid(groups);
   return ctx.Emit(std::move(scale));
 }
 

@@ -9,6 +9,7 @@
 #include "ir/ops/families.h"
 #include "ir/ops/shape_attributes.h"
 #include "ir/ops/window.h"
+#include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -120,14 +121,24 @@ absl::Status AdjointUpsample(AdjointContext& ctx) { return ctx.EmitBackward({ctx
 uint64_t Planes(const Shape& shape) { return shape[0] * shape[1]; }
 
 // All operands, all results, then the planes' extents: every kernel here starts like that.
-KernelCall PlaneCall(const LowerContext& ctx, const Kernel* kernel, const Shape& image) {
+// For each element of the result, the kernel visits at most `rows` rows of `columns` cells.
+absl::StatusOr<KernelCall> PlaneCall(const LowerContext& ctx, const Kernel* kernel,
+                                     const Shape& image, uint64_t rows, uint64_t columns) {
+  OA_ASSIGN_OR_RETURN(
+      const uint64_t groups,
+      ctx.StridedGroups(*kernel, ctx.output_count_of(), rows * (columns + 2) + 1));
   KernelCall call(kernel);
   for (int i = 0; i < ctx.input_count(); ++i) call.Buffer(ctx.in(i));
   const int results = static_cast<int>(ctx.node().outputs.size());
   for (int i = 0; i < results; ++i) call.Buffer(ctx.out(i));
   call.U32(Planes(image)).U32(image[2]).U32(image[3]);
-  call.Grid(ctx.StridedGroups(*kernel, ctx.output_count_of()));
+  call.Grid(groups);
   return call;
+}
+
+// Windows of `size` cells, `stride` apart, that hold one cell of an axis with `windows` of them.
+uint64_t Covering(uint64_t size, uint64_t stride, uint64_t windows) {
+  return std::min(CeilDiv(size, stride), windows);
 }
 
 template <bool kBackward>
@@ -137,9 +148,12 @@ absl::Status EmitWindows(LowerContext& ctx, const Kernel* kernel) {
   const uint64_t size = static_cast<uint64_t>(ctx.attributes().i64("kernel_size"));
   const uint64_t stride = static_cast<uint64_t>(ctx.attributes().i64("stride"));
   const uint64_t padding = static_cast<uint64_t>(ctx.attributes().i64("padding"));
-  KernelCall call = PlaneCall(ctx, kernel, image);
-  call.U32(pooled[2]).U32(pooled[3]).U32(size).U32(stride).U32(padding);
   const uint64_t rows = std::min(size, image[2]), columns = std::min(size, image[3]);
+  OA_ASSIGN_OR_RETURN(
+      KernelCall call,
+      PlaneCall(ctx, kernel, image, kBackward ? Covering(size, stride, pooled[2]) : rows,
+                kBackward ? Covering(size, stride, pooled[3]) : columns));
+  call.U32(pooled[2]).U32(pooled[3]).U32(size).U32(stride).U32(padding);
   call.Flops(Planes(pooled) * pooled[2] * pooled[3] * rows * columns);
   return ctx.Emit(std::move(call));
 }
@@ -165,7 +179,11 @@ absl::Status LowerAdaptive(LowerContext& ctx) {
   const Shape& pooled = kBackward ? ctx.input_shape(0) : ctx.output_shape();
   OA_ASSIGN_OR_RETURN(const Kernel* kernel,
                       ctx.Select(kBackward ? "avg_pool_backward_f32" : "avg_pool_f32"));
-  KernelCall call = PlaneCall(ctx, kernel, image);
+  const Shape& read = kBackward ? pooled : image;
+  const Shape& written = kBackward ? image : pooled;
+  OA_ASSIGN_OR_RETURN(KernelCall call,
+                      PlaneCall(ctx, kernel, image, read[2] / written[2] + 2,
+                                read[3] / written[3] + 2));
   call.U32(pooled[2]).U32(pooled[3]).U32(1).U32(1).U32(0).Constant("adaptive", 1);
   call.Flops(std::max(ctx.input_count_of(0), ctx.output_count_of()));
   return ctx.Emit(std::move(call));
@@ -176,9 +194,13 @@ absl::Status LowerUpsample(LowerContext& ctx) {
   const bool bilinear = ctx.attributes().token("mode") == "bilinear";
   OA_ASSIGN_OR_RETURN(const Kernel* kernel,
                       ctx.Select(kBackward ? "upsample_backward_f32" : "upsample_f32"));
-  KernelCall call =
-      PlaneCall(ctx, kernel, kBackward ? ctx.output_shape() : ctx.input_shape(0));
-  call.U32(static_cast<uint64_t>(ctx.attributes().i64("scale_factor")));
+  const uint64_t scale = static_cast<uint64_t>(ctx.attributes().i64("scale_factor"));
+  const uint64_t readers = kBackward ? (bilinear ? 2 : 1) * scale : 0;
+  OA_ASSIGN_OR_RETURN(
+      KernelCall call,
+      PlaneCall(ctx, kernel, kBackward ? ctx.output_shape() : ctx.input_shape(0), readers,
+                readers));
+  call.U32(scale);
   call.Constant("bilinear", bilinear ? 1 : 0);
   const uint64_t large = kBackward ? ctx.input_count_of(0) : ctx.output_count_of();
   call.Flops((bilinear ? 9 : 1) * large);

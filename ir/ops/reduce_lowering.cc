@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "ir/ops/column_tiling.h"
-#include "ir/ops/loop_budget.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -19,8 +18,7 @@ absl::Status EmitOnce(LowerContext& ctx, const Kernel* kernel, BufferSlice in,
   const uint64_t chunks = shape.extent == 0 ? 1 : CeilDiv(shape.extent, chunk);
   const uint64_t rows = tiling.tiles(shape) * chunks;
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx, ctx.RowGroups(rows), rows,
-                                         tiling.blocks(std::min(chunk, shape.extent)) + 2));
+                      ctx.RowGroups(rows, tiling.blocks(std::min(chunk, shape.extent)) + 1));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(in)
                       .Buffer(out)

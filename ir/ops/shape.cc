@@ -6,7 +6,6 @@
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
 #include "ir/ops/families.h"
-#include "ir/ops/loop_budget.h"
 #include "ir/ops/shape_attributes.h"
 #include "ir/ops/shape_rows.h"
 #include "schema/checked_math.h"
@@ -111,6 +110,7 @@ absl::Status EmitTiledTranspose(LowerContext& ctx, const SwapShape& s) {
   constexpr uint64_t kTile = 32;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("transpose_tiled_u32"));
   const uint64_t tiles = s.a * s.b * CeilDiv(s.i, kTile) * CeilDiv(s.j, kTile);
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(tiles, /*iterations=*/0));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.out())
@@ -118,7 +118,7 @@ absl::Status EmitTiledTranspose(LowerContext& ctx, const SwapShape& s) {
                       .U32(s.i)
                       .U32(s.b)
                       .U32(s.j)
-                      .Grid(ctx.RowGroups(tiles)));
+                      .Grid(groups));
 }
 
 absl::Status LowerTranspose(LowerContext& ctx) {

@@ -5,7 +5,6 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
-#include "ir/ops/loop_budget.h"
 #include "ir/ops/shape_attributes.h"
 #include "ir/ops/shape_rows.h"
 #include "schema/checked_math.h"
@@ -221,12 +220,12 @@ absl::Status EmitCopyRows(LowerContext& ctx, BufferSlice y, uint64_t rows, uint6
         .U32(copy.run / unit);
   }
   // The records are copied one after the other, each by all invocations.
-  OA_ASSIGN_OR_RETURN(
-      const uint64_t groups,
-      GroupsInLoopBudget(ctx, ctx.StridedGroups(*kernel, rows * longest / unit),
-                         CeilDiv(rows * dst_stride / unit, kernel->local_size[0]), 1,
-                         3 * copies.size()));
-  call.Grid(groups);
+  const LoopCost loops = {CeilDiv(rows * dst_stride / unit, kernel->local_size[0]),
+                          3 * copies.size()};
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.GroupsInBudget(ctx.StridedGroups(*kernel, rows * longest / unit),
+                                         loops.shared, 1, loops.once));
+  call.Loops(loops).Grid(groups);
   return ctx.Emit(std::move(call));
 }
 

@@ -2,7 +2,6 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
-#include "ir/ops/loop_budget.h"
 #include "ir/ops/reduce_rows.h"
 #include "ir/ops/shape_attributes.h"
 #include "schema/status_macros.h"
@@ -32,8 +31,7 @@ absl::Status EmitSoftmax(LowerContext& ctx, absl::string_view base, bool logarit
   const ColumnTiling tiling = ChooseTiling(*kernel, shape);
   const uint64_t tiles = tiling.tiles(shape);
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx, ctx.RowGroups(tiles), tiles,
-                                         2 * tiling.blocks(shape.extent) + 3));
+                      ctx.RowGroups(tiles, 2 * tiling.blocks(shape.extent) + 2));
   KernelCall call(kernel);
   for (int i = 0; i < ctx.input_count(); ++i) call.Buffer(ctx.in(i));
   call.Buffer(ctx.out()).U32(shape.outer).U32(shape.extent).U32(shape.inner);

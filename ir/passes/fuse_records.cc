@@ -55,6 +55,15 @@ uint64_t Workgroups(const Dispatch& dispatch) {
   return uint64_t{dispatch.grid[0]} * dispatch.grid[1] * dispatch.grid[2];
 }
 
+// The grid of a call that does the work of `a` and `b`, in `blocks` if its kernel counts any.
+std::optional<uint64_t> JoinedGroups(const Dispatch& a, const Dispatch& b, uint64_t blocks,
+                                     const LoopCost& loops, const DeviceProfile& profile) {
+  // Kernels that count no blocks say by the grids of their calls how much work there is.
+  const uint64_t groups =
+      RowGroupCount(profile, blocks > 0 ? blocks : Workgroups(a) + Workgroups(b));
+  return GroupsInLoopBudget(profile, groups, loops.shared, 1, loops.once);
+}
+
 std::optional<Dispatch> Concatenate(const Dispatch& a, const Dispatch& b,
                                     const DeviceProfile& profile) {
   const Kernel& kernel = *a.kernel;
@@ -68,9 +77,11 @@ std::optional<Dispatch> Concatenate(const Dispatch& a, const Dispatch& b,
   combined.arguments[count].bits += b.arguments[count].bits;
   const std::optional<uint64_t> blocks = NumberBlocks(combined);
   if (!blocks) return std::nullopt;
-  // Kernels that count no blocks say by the grids of their calls how much work there is.
-  const uint64_t groups = *blocks > 0 ? *blocks : Workgroups(a) + Workgroups(b);
-  combined.grid = {static_cast<uint32_t>(RowGroupCount(profile, groups)), 1, 1};
+  combined.loops = {a.loops.shared + b.loops.shared, a.loops.once + b.loops.once};
+  const std::optional<uint64_t> groups =
+      JoinedGroups(a, b, *blocks, combined.loops, profile);
+  if (!groups) return std::nullopt;
+  combined.grid = FoldGrid(profile, *groups);
   return combined;
 }
 

@@ -256,6 +256,24 @@ TEST_CASE("group counts follow the device") {
   CHECK_EQ(RowGroupCount(cpu, 100), 16);
 }
 
+TEST_CASE("loops of an invocation stay in the budget of CPU devices") {
+  const KernelPack pack = FakePack();
+  DeviceProfile cpu;
+  cpu.is_cpu = true;
+  ContextFixture on_cpu(pack, cpu), on_gpu(pack);
+  const Kernel& kernel = *pack.Find("cast");  // 64 invocations
+  CHECK_EQ(*on_cpu.context.RowGroups(100, 10), 64);
+  CHECK_EQ(*on_cpu.context.RowGroups(1000000, 59), 1000);
+  CHECK_EQ(*on_cpu.context.RowGroups(1000000, 59, 30000), 2000);
+  CHECK_EQ(*on_cpu.context.RowGroups(70000, 59999), 70000);
+  OA_CHECK_STATUS(on_cpu.context.RowGroups(1, 60000).status(), kUnimplemented,
+                  "relu#0: an invocation would make 60001 loop iterations");
+  OA_CHECK_STATUS(on_cpu.context.RowGroups(1, 1, 60000).status(), kUnimplemented, "60000");
+  CHECK_EQ(*on_cpu.context.StridedGroups(kernel, 64 * 1000000, 599), 10000);
+  CHECK_EQ(*on_gpu.context.RowGroups(1, 60000), 1);
+  CHECK_EQ(*on_gpu.context.StridedGroups(kernel, 6401, 60000), 101);
+}
+
 TEST_CASE("folded grids hold all groups and stay within the limit") {
   DeviceProfile profile;
   for (uint64_t groups : {uint64_t{0}, uint64_t{1}, uint64_t{65535}, uint64_t{65536},
