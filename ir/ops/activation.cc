@@ -1,6 +1,7 @@
 // Activations: nine unary functions, swiglu and silu_mul (the two halves of one row).
 #include "ir/ops/elementwise_rows.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 
 namespace oa::ir {
 namespace {
@@ -69,26 +70,20 @@ absl::Status LowerSwigluBackward(LowerContext& ctx) {
 }
 
 void AddSwigluRows(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = "swiglu";
-  row.family = kFamily.name;
-  row.equation = "y = silu(gate) * up";
-  row.shapes = "gate [..], up [..], y [..]";
-  row.operands = {{.name = "gate"}, {.name = "up"}};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow({"swiglu", kFamily.name, "y = silu(gate) * up", "gate [..], up [..], y [..]"},
+                      {Operand("gate"), Operand("up")}, {{.name = "y"}});
   row.allow_empty = true;
   row.infer = InferSameShape;
   row.adjoint = AdjointSwiglu;
   row.lower = LowerSwiglu;
   rows.push_back(row);
 
-  row.name = "swiglu_backward";
-  row.equation = "dgate = g * up * silu'(gate), dup = g * silu(gate)";
-  row.shapes = "g [..], gate [..], up [..], dgate [..], dup [..]";
-  row.operands = {{.name = "g"}, {.name = "gate"}, {.name = "up"}};
-  row.results = {{.name = "dgate", .optional = true}, {.name = "dup", .optional = true}};
+  row = BackwardRow(row,
+                    {"dgate = g * up * silu'(gate), dup = g * silu(gate)",
+                     "g [..], gate [..], up [..], dgate [..], dup [..]"},
+                    {Operand("g"), Operand("gate"), Operand("up")},
+                    OptionalResults({"dgate", "dup"}));
   row.infer = InferSwigluBackward;
-  row.adjoint = nullptr;
   row.lower = LowerSwigluBackward;
   rows.push_back(row);
 }
@@ -150,28 +145,23 @@ absl::Status LowerSiluMulBackward(LowerContext& ctx) {
 }
 
 void AddSiluMulRows(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = "silu_mul";
-  row.family = kFamily.name;
-  row.equation = "y[r, j] = silu(x[r, j]) * x[r, n + j], n = intermediate_size";
-  row.shapes = "input [.., 2n], y [.., n]";
-  row.operands = {{.name = "input"}};
-  row.results = {{.name = "y"}};
-  row.attributes = {{"intermediate_size", AttributeKind::kI64}};
+  OpDef row = MakeRow(
+      {"silu_mul", kFamily.name, "y[r, j] = silu(x[r, j]) * x[r, n + j], n = intermediate_size",
+       "input [.., 2n], y [.., n]"},
+      {Operand("input")}, {{.name = "y"}});
+  row.attributes = {IntegerAttribute("intermediate_size")};
   row.allow_empty = true;
   row.infer = InferSiluMul;
   row.adjoint = AdjointSiluMul;
   row.lower = LowerSiluMul;
   rows.push_back(row);
 
-  row.name = "silu_mul_backward";
-  row.equation =
-      "dx[r, j] = g[r, j] * x[r, n + j] * silu'(x[r, j]), dx[r, n + j] = g[r, j] * silu(x[r, j])";
-  row.shapes = "g [.., n], input [.., 2n], dx [.., 2n]";
-  row.operands = {{.name = "g"}, {.name = "input"}};
-  row.results = {{.name = "dx"}};
+  row = BackwardRow(row,
+                    {"dx[r, j] = g[r, j] * x[r, n + j] * silu'(x[r, j]), dx[r, n + j] = g[r, j] * "
+                     "silu(x[r, j])",
+                     "g [.., n], input [.., 2n], dx [.., 2n]"},
+                    {Operand("g"), Operand("input")}, {{.name = "dx"}});
   row.infer = InferSiluMulBackward;
-  row.adjoint = nullptr;
   row.lower = LowerSiluMulBackward;
   rows.push_back(row);
 }

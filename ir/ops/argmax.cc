@@ -6,6 +6,7 @@
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
 #include "ir/ops/reduce_rows.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -37,8 +38,7 @@ absl::Status EmitArgmax(LowerContext& ctx, BufferSlice y) {
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("argmax_f32"));
   const ColumnTiling tiling = ChooseTiling(*kernel, shape);
   const uint64_t tiles = tiling.tiles(shape);
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      ctx.RowGroups(tiles, tiling.blocks(shape.extent) + 1));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(tiles, tiling.blocks(shape.extent) + 1));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(y)
@@ -60,13 +60,11 @@ absl::Status InferArgmax(InferContext& ctx) {
 absl::Status LowerArgmax(LowerContext& ctx) { return EmitArgmax(ctx, ctx.out()); }
 
 OpDef ArgmaxRow() {
-  OpDef row;
-  row.name = "argmax";
-  row.family = "reduce";
-  row.equation = "y[..] = lowest c with x[.., c] the maximum of its row; a NaN counts as largest";
-  row.shapes = "x [.., C], y i32 [..]; [1] for rank 1";
-  row.operands = {{.name = "x"}};
-  row.results = {{.name = "y", .differentiable = false}};
+  OpDef row =
+      MakeRow({"argmax", "reduce",
+               "y[..] = lowest c with x[.., c] the maximum of its row; a NaN counts as largest",
+               "x [.., C], y i32 [..]; [1] for rank 1"},
+              {Operand("x")}, {DetachedResult("y")});
   row.infer = InferArgmax;
   row.lower = LowerArgmax;
   return row;
@@ -109,20 +107,16 @@ absl::Status LowerAccuracy(LowerContext& ctx) {
   const uint64_t chunks = CeilDiv(rows, kRowsPerChunk);
   if (chunks == 1) return EmitCount(ctx, predicted, ctx.in(1), type, rows, rows, ctx.out());
   const BufferSlice counts = ctx.Scratch("counts", DType::U32, {chunks});
-  OA_RETURN_IF_ERROR(
-      EmitCount(ctx, predicted, ctx.in(1), type, rows, kRowsPerChunk, counts));
+  OA_RETURN_IF_ERROR(EmitCount(ctx, predicted, ctx.in(1), type, rows, kRowsPerChunk, counts));
   return EmitCount(ctx, counts, BufferSlice(), kNoLabels, chunks, chunks, ctx.out());
 }
 
 OpDef AccuracyRow() {
-  OpDef row;
-  row.name = "categorical_accuracy_count";
-  row.family = "reduce";
-  row.equation = "y = number of rows r with argmax(logits[r, :]) == labels[r]";
-  row.shapes = "logits [.., C], labels with one element a row, y u32 [1]";
-  row.operands = {{.name = "logits", .differentiable = false},
-                  {.name = "labels", .dtypes = kIndexTypes, .differentiable = false}};
-  row.results = {{.name = "y", .differentiable = false}};
+  OpDef row = MakeRow({"categorical_accuracy_count", "reduce",
+                       "y = number of rows r with argmax(logits[r, :]) == labels[r]",
+                       "logits [.., C], labels with one element a row, y u32 [1]"},
+                      {DetachedOperand("logits"), DetachedOperand("labels", kIndexTypes)},
+                      {DetachedResult("y")});
   row.infer = InferAccuracy;
   row.lower = LowerAccuracy;
   return row;

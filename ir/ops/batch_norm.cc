@@ -3,6 +3,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/norm.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -43,13 +44,11 @@ absl::Status InferBackward(InferContext& ctx) {
 // ---- Adjoints ----
 
 absl::Status AdjointTraining(AdjointContext& ctx) {
-  return ctx.EmitBackward(
-      {ctx.grad(), ctx.input(0), ctx.output(1), ctx.output(2), ctx.input(1)});
+  return ctx.EmitBackward({ctx.grad(), ctx.input(0), ctx.output(1), ctx.output(2), ctx.input(1)});
 }
 
 absl::Status AdjointWithStats(AdjointContext& ctx) {
-  return ctx.EmitBackward(
-      {ctx.grad(), ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3)});
+  return ctx.EmitBackward({ctx.grad(), ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3)});
 }
 
 // ---- Lowering ----
@@ -133,34 +132,25 @@ absl::Status LowerBackward(LowerContext& ctx) {
 // ---- Rows ----
 
 template <bool kTraining>
-OpDef BackwardRow(OpDef row, const char* equation) {
-  row.name += "_backward";
-  row.equation = equation;
-  row.shapes = "g, x, dx [N, C, H, W], the others [C]";
-  row.operands = {
-      {.name = "g"}, {.name = "x"}, {.name = "mean"}, {.name = "variance"}, {.name = "weight"}};
-  row.results = {{.name = "dx", .optional = true},
-                 {.name = "dweight", .optional = true},
-                 {.name = "dbias", .optional = true}};
+OpDef GradientRow(const OpDef& forward, const char* equation) {
+  OpDef row = BackwardRow(
+      forward, {equation, "g, x, dx [N, C, H, W], the others [C]"},
+      {Operand("g"), Operand("x"), Operand("mean"), Operand("variance"), Operand("weight")},
+      OptionalResults({"dx", "dweight", "dbias"}));
   row.infer = InferBackward;
-  row.adjoint = nullptr;
   row.lower = LowerBackward<kTraining>;
   return row;
 }
 
 OpDef TrainingRow() {
-  OpDef row;
-  row.name = "batch_norm_2d";
-  row.family = "norm";
-  row.equation =
-      "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, mean and biased variance of each "
-      "channel";
-  row.shapes = "x, y [N, C, H, W], the others [C]";
-  row.operands = {{.name = "x"}, {.name = "weight"}, {.name = "bias"}};
-  row.results = {{.name = "y"},
-                 {.name = "mean", .differentiable = false},
-                 {.name = "variance", .differentiable = false}};
-  row.attributes = {{"epsilon", AttributeKind::kF32}};
+  OpDef row = MakeRow(
+      {"batch_norm_2d", "norm",
+       "y = (x - mean) / sqrt(variance + epsilon) * weight + bias, mean and biased variance of "
+       "each channel",
+       "x, y [N, C, H, W], the others [C]"},
+      {Operand("x"), Operand("weight"), Operand("bias")},
+      {{.name = "y"}, DetachedResult("mean"), DetachedResult("variance")});
+  row.attributes = {RealAttribute("epsilon")};
   row.infer = InferTraining;
   row.adjoint = AdjointTraining;
   row.lower = LowerTraining;
@@ -171,11 +161,8 @@ OpDef WithStatsRow() {
   OpDef row = TrainingRow();
   row.name = "batch_norm_2d_with_stats";
   row.equation = "y = (x - mean) / sqrt(variance + epsilon) * weight + bias";
-  row.operands = {{.name = "x"},
-                  {.name = "mean", .differentiable = false},
-                  {.name = "variance", .differentiable = false},
-                  {.name = "weight"},
-                  {.name = "bias"}};
+  row.operands = {Operand("x"), DetachedOperand("mean"), DetachedOperand("variance"),
+                  Operand("weight"), Operand("bias")};
   row.results = {{.name = "y"}};
   row.infer = InferWithStats;
   row.adjoint = AdjointWithStats;
@@ -188,11 +175,11 @@ OpDef WithStatsRow() {
 std::vector<OpDef> BatchNormOps() {
   const OpDef training = TrainingRow(), with_stats = WithStatsRow();
   return {training,
-          BackwardRow<true>(training,
+          GradientRow<true>(training,
                             "dx = weight * rstd * (g - dbias / M - xhat * dweight / M), dweight = "
                             "sum of g * xhat, dbias = sum of g over the M elements of a channel"),
           with_stats,
-          BackwardRow<false>(with_stats,
+          GradientRow<false>(with_stats,
                              "dx = weight * rstd * g, dweight = sum of g * xhat, dbias = sum of "
                              "g over the elements of a channel")};
 }

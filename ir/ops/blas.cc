@@ -3,6 +3,7 @@
 #include "ir/op.h"
 #include "ir/ops/families.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/rows.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -84,51 +85,28 @@ absl::Status Adjoint(AdjointContext& ctx) {
 
 absl::Status LowerNt(LowerContext& ctx) {
   const Sizes s = {Rows(ctx.input_shape(0)), ctx.input_shape(1)[0], ctx.input_shape(1)[1]};
-  Product product;
-  product.a = MatrixView::Dense(ctx.in(0), s.k);
-  product.b = MatrixView::Transposed(ctx.in(1), s.k);
-  product.m = s.rows;
-  product.n = s.n;
-  product.k = s.k;
+  Product product =
+      DenseProduct({ctx.in(0)}, {ctx.in(1), /*transposed=*/true}, s.rows, s.n, s.k, ctx.out());
   if (ctx.input_count() > 2) product.bias = ctx.in_or_null(2);
-  product.out = ctx.out();
   return EmitProduct(ctx, product);
 }
 
 absl::Status LowerMatmul(LowerContext& ctx) {
   const Sizes s = {ctx.input_shape(0)[0], ctx.input_shape(1)[1], ctx.input_shape(0)[1]};
-  Product product;
-  product.a = MatrixView::Dense(ctx.in(0), s.k);
-  product.b = MatrixView::Dense(ctx.in(1), s.n);
-  product.m = s.rows;
-  product.n = s.n;
-  product.k = s.k;
-  product.out = ctx.out();
-  return EmitProduct(ctx, product);
+  return EmitProduct(ctx, DenseProduct({ctx.in(0)}, {ctx.in(1)}, s.rows, s.n, s.k, ctx.out()));
 }
 
 // dx = g w; dw = g^T x; dbias = column sum of g (linear only).
 absl::Status LowerNtBackward(LowerContext& ctx) {
   const Sizes s = {Rows(ctx.input_shape(0)), ctx.input_shape(2)[0], ctx.input_shape(2)[1]};
+  const Factor g = {ctx.in(0)}, x = {ctx.in(1)}, weight = {ctx.in(2)};
   if (ctx.has_output(0)) {
-    Product data;
-    data.a = MatrixView::Dense(ctx.in(0), s.n);
-    data.b = MatrixView::Dense(ctx.in(2), s.k);
-    data.m = s.rows;
-    data.n = s.k;
-    data.k = s.n;
-    data.out = ctx.out(0);
-    OA_RETURN_IF_ERROR(EmitProduct(ctx, data));
+    OA_RETURN_IF_ERROR(EmitProduct(ctx, DenseProduct(g, weight, s.rows, s.k, s.n, ctx.out(0))));
   }
   if (ctx.has_output(1)) {
-    Product weight;
-    weight.a = MatrixView::Transposed(ctx.in(0), s.n);
-    weight.b = MatrixView::Dense(ctx.in(1), s.k);
-    weight.m = s.n;
-    weight.n = s.k;
-    weight.k = s.rows;
-    weight.out = ctx.out(1);
-    OA_RETURN_IF_ERROR(EmitProduct(ctx, weight));
+    const Factor g_transposed = {g.slice, /*transposed=*/true};
+    OA_RETURN_IF_ERROR(
+        EmitProduct(ctx, DenseProduct(g_transposed, x, s.n, s.k, s.rows, ctx.out(1))));
   }
   if (ctx.node().outputs.size() < 3 || !ctx.has_output(2)) return absl::OkStatus();
   return EmitColumnSum(ctx, ctx.in(0), s.rows, s.n, ctx.out(2));
@@ -137,95 +115,61 @@ absl::Status LowerNtBackward(LowerContext& ctx) {
 // da = g b^T; db = a^T g.
 absl::Status LowerMatmulBackward(LowerContext& ctx) {
   const Sizes s = {ctx.input_shape(1)[0], ctx.input_shape(2)[1], ctx.input_shape(1)[1]};
+  const Factor g = {ctx.in(0)};
   if (ctx.has_output(0)) {
-    Product left;
-    left.a = MatrixView::Dense(ctx.in(0), s.n);
-    left.b = MatrixView::Transposed(ctx.in(2), s.n);
-    left.m = s.rows;
-    left.n = s.k;
-    left.k = s.n;
-    left.out = ctx.out(0);
-    OA_RETURN_IF_ERROR(EmitProduct(ctx, left));
+    const Factor b_transposed = {ctx.in(2), /*transposed=*/true};
+    OA_RETURN_IF_ERROR(
+        EmitProduct(ctx, DenseProduct(g, b_transposed, s.rows, s.k, s.n, ctx.out(0))));
   }
   if (!ctx.has_output(1)) return absl::OkStatus();
-  Product right;
-  right.a = MatrixView::Transposed(ctx.in(1), s.k);
-  right.b = MatrixView::Dense(ctx.in(0), s.n);
-  right.m = s.k;
-  right.n = s.n;
-  right.k = s.rows;
-  right.out = ctx.out(1);
-  return EmitProduct(ctx, right);
+  const Factor a_transposed = {ctx.in(1), /*transposed=*/true};
+  return EmitProduct(ctx, DenseProduct(a_transposed, g, s.k, s.n, s.rows, ctx.out(1)));
 }
 
-ResultDef Optional(const char* name) {
-  ResultDef result;
-  result.name = name;
-  result.optional = true;
-  return result;
-}
+struct Functions {
+  absl::Status (*infer)(InferContext&);
+  absl::Status (*lower)(LowerContext&);
+};
 
-OpDef Row(const char* name, const char* equation, const char* shapes) {
-  OpDef row;
-  row.name = name;
-  row.family = "blas";
-  row.equation = equation;
-  row.shapes = shapes;
-  return row;
-}
-
-OperandDef Operand(const char* name, bool optional = false) {
-  OperandDef operand;
-  operand.name = name;
-  operand.optional = optional;
-  return operand;
-}
-
-OpDef Forward(OpDef row, std::vector<OperandDef> operands, absl::Status (*infer)(InferContext&),
-              absl::Status (*lower)(LowerContext&)) {
-  row.operands = std::move(operands);
-  row.results = {{"y"}};
-  row.infer = infer;
+// A product with operands (left, right, ..) and its backward row, with operands (g, left, right).
+void AddRows(const RowText& text, Functions forward, const BackwardText& gradient,
+             Functions backward, std::vector<OperandDef> operands, std::vector<OpDef>& rows) {
+  OpDef row = MakeRow(text, std::move(operands), {{.name = "y"}});
+  row.infer = forward.infer;
   row.adjoint = Adjoint;
-  row.lower = lower;
-  return row;
-}
+  row.lower = forward.lower;
+  rows.push_back(row);
 
-OpDef Backward(OpDef row, std::vector<OperandDef> operands, std::vector<ResultDef> results,
-               absl::Status (*infer)(InferContext&), absl::Status (*lower)(LowerContext&)) {
-  row.operands = std::move(operands);
-  row.results = std::move(results);
-  row.infer = infer;
-  row.lower = lower;
-  return row;
+  const std::string left = row.operands[0].name, right = row.operands[1].name;
+  row = BackwardRow(row, gradient, {{.name = "g"}, {.name = left}, {.name = right}}, {});
+  for (const OperandDef& operand : rows.back().operands) {
+    row.results.push_back({.name = "d" + operand.name, .optional = true});
+  }
+  row.infer = backward.infer;
+  row.lower = backward.lower;
+  rows.push_back(std::move(row));
 }
 
 }  // namespace
 
 std::vector<OpDef> BlasOps() {
-  return {
-      Forward(Row("matmul", "y[i,j] = sum_k a[i,k] * b[k,j]", "a [M,K], b [K,N], y [M,N]"),
-              {Operand("a"), Operand("b")}, InferMatmul, LowerMatmul),
-      Backward(Row("matmul_backward", "da = g b^T, db = a^T g",
-                   "g [M,N], a [M,K], b [K,N], da [M,K], db [K,N]"),
-               {Operand("g"), Operand("a"), Operand("b")}, {Optional("da"), Optional("db")},
-               InferMatmulBackward, LowerMatmulBackward),
-      Forward(Row("mat_mul_nt", "y[r,n] = sum_k a[r,k] * b[n,k]", "a [..,K], b [N,K], y [..,N]"),
-              {Operand("a"), Operand("b")}, InferNt, LowerNt),
-      Backward(Row("mat_mul_nt_backward", "da = g b, db = g^T a",
-                   "g [..,N], a [..,K], b [N,K], da [..,K], db [N,K]"),
-               {Operand("g"), Operand("a"), Operand("b")}, {Optional("da"), Optional("db")},
-               InferNtBackward, LowerNtBackward),
-      Forward(Row("linear", "y[r,n] = sum_k x[r,k] * weight[n,k] + bias[n]",
-                  "x [..,K], weight [N,K], bias [N] or absent, y [..,N]"),
-              {Operand("x"), Operand("weight"), Operand("bias", /*optional=*/true)}, InferNt,
-              LowerNt),
-      Backward(Row("linear_backward", "dx = g weight, dweight = g^T x, dbias = column sum of g",
-                   "g [..,N], x [..,K], weight [N,K], dx [..,K], dweight [N,K], dbias [N]"),
-               {Operand("g"), Operand("x"), Operand("weight")},
-               {Optional("dx"), Optional("dweight"), Optional("dbias")}, InferLinearBackward,
-               LowerNtBackward),
-  };
+  std::vector<OpDef> rows;
+  AddRows({"matmul", "blas", "y[i,j] = sum_k a[i,k] * b[k,j]", "a [M,K], b [K,N], y [M,N]"},
+          {InferMatmul, LowerMatmul},
+          {"da = g b^T, db = a^T g", "g [M,N], a [M,K], b [K,N], da [M,K], db [K,N]"},
+          {InferMatmulBackward, LowerMatmulBackward}, {Operand("a"), Operand("b")}, rows);
+  AddRows({"mat_mul_nt", "blas", "y[r,n] = sum_k a[r,k] * b[n,k]", "a [..,K], b [N,K], y [..,N]"},
+          {InferNt, LowerNt},
+          {"da = g b, db = g^T a", "g [..,N], a [..,K], b [N,K], da [..,K], db [N,K]"},
+          {InferNtBackward, LowerNtBackward}, {Operand("a"), Operand("b")}, rows);
+  AddRows({"linear", "blas", "y[r,n] = sum_k x[r,k] * weight[n,k] + bias[n]",
+           "x [..,K], weight [N,K], bias [N] or absent, y [..,N]"},
+          {InferNt, LowerNt},
+          {"dx = g weight, dweight = g^T x, dbias = column sum of g",
+           "g [..,N], x [..,K], weight [N,K], dx [..,K], dweight [N,K], dbias [N]"},
+          {InferLinearBackward, LowerNtBackward},
+          {Operand("x"), Operand("weight"), OptionalOperand("bias")}, rows);
+  return rows;
 }
 
 }  // namespace oa::ir

@@ -4,6 +4,7 @@
 #include "ir/op.h"
 #include "ir/ops/families.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/rows.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -41,22 +42,10 @@ absl::Status Infer(InferContext& ctx) {
 
 template <Form kForm>
 absl::Status Lower(LowerContext& ctx) {
-  const Shape& left = ctx.input_shape(0);
-  const Shape& right = ctx.input_shape(1);
-  const Sizes s = SizesOf(kForm, left, right);
-  Product product;
-  product.a = kForm == Form::kTn ? MatrixView::Transposed(ctx.in(0), left[2])
-                                 : MatrixView::Dense(ctx.in(0), left[2]);
-  product.b = kForm == Form::kNt ? MatrixView::Transposed(ctx.in(1), right[2])
-                                 : MatrixView::Dense(ctx.in(1), right[2]);
-  product.a.batch_stride = s.m * s.k;
-  product.b.batch_stride = s.k * s.p;
-  product.m = s.m;
-  product.n = s.p;
-  product.k = s.k;
-  product.batch = s.batch;
-  product.out = ctx.out();
-  return EmitProduct(ctx, product);
+  const Sizes s = SizesOf(kForm, ctx.input_shape(0), ctx.input_shape(1));
+  return EmitProduct(
+      ctx, DenseProduct({ctx.in(0), kForm == Form::kTn}, {ctx.in(1), kForm == Form::kNt}, s.m, s.p,
+                        s.k, ctx.out(), s.batch));
 }
 
 // Records `op`(first, second) as the gradient of operand `i` if that is needed.
@@ -86,13 +75,8 @@ absl::Status AdjointTn(AdjointContext& ctx) {
 template <Form kForm>
 OpDef Row(const char* name, const char* equation, const char* shapes,
           absl::Status (*adjoint)(AdjointContext&)) {
-  OpDef row;
-  row.name = name;
-  row.family = "blas";
-  row.equation = equation;
-  row.shapes = shapes;
-  row.operands = {{.name = "left"}, {.name = "right"}};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow({name, "blas", equation, shapes}, {Operand("left"), Operand("right")},
+                      {{.name = "y"}});
   row.infer = Infer<kForm>;
   row.adjoint = adjoint;
   row.lower = Lower<kForm>;

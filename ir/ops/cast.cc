@@ -3,6 +3,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -60,14 +61,11 @@ absl::Status LowerCast(LowerContext& ctx) {
 }
 
 OpDef CastRow() {
-  OpDef row;
-  row.name = "cast";
-  row.family = kFamily;
-  row.equation =
-      "y = x as dtype: bf16 rounds to nearest even, integers truncate and saturate, NaN becomes 0";
-  row.shapes = "x [..], y [..]; the same dtype is a view";
-  row.operands = {{.name = "x", .dtypes = kAnyType}};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow(
+      {"cast", kFamily,
+       "y = x as dtype: bf16 rounds to nearest even, integers truncate and saturate, NaN becomes 0",
+       "x [..], y [..]; the same dtype is a view"},
+      {Operand("x", kAnyType)}, {{.name = "y"}});
   row.attributes = {{"dtype", AttributeKind::kToken, {}}};
   for (int i = 0; i < kDTypeCount; ++i) {
     row.attributes[0].tokens.emplace_back(DTypeName(static_cast<DType>(i)));
@@ -82,13 +80,9 @@ OpDef CastRow() {
 // ---- detach ----
 
 OpDef DetachRow() {
-  OpDef row;
-  row.name = "detach";
-  row.family = kFamily;
-  row.equation = "y = x, without a gradient";
-  row.shapes = "input [..], y [..]; a view";
-  row.operands = {{.name = "input", .dtypes = kAnyType, .differentiable = false}};
-  row.results = {{.name = "y", .differentiable = false}};
+  OpDef row =
+      MakeRow({"detach", kFamily, "y = x, without a gradient", "input [..], y [..]; a view"},
+              {DetachedOperand("input", kAnyType)}, {DetachedResult("y")});
   row.allow_empty = true;
   row.infer = [](InferContext& ctx) { return ctx.AddView(0, ctx.shape(0)); };
   return row;
@@ -122,13 +116,8 @@ absl::Status LowerFill(LowerContext& ctx) {
 }
 
 OpDef FullRow() {
-  OpDef row;
-  row.name = "full";
-  row.family = kFamily;
-  row.equation = "y = value";
-  row.shapes = "y [shape]";
-  row.results = {{.name = "y", .differentiable = false}};
-  row.attributes = {{"shape", AttributeKind::kI64List}, {"value", AttributeKind::kF32}};
+  OpDef row = MakeRow({"full", kFamily, "y = value", "y [shape]"}, {}, {DetachedResult("y")});
+  row.attributes = {{"shape", AttributeKind::kI64List}, RealAttribute("value")};
   row.allow_empty = true;
   row.infer = InferFull;
   row.lower = LowerFill;
@@ -136,14 +125,9 @@ OpDef FullRow() {
 }
 
 OpDef FillRow() {
-  OpDef row;
-  row.name = "fill";
-  row.family = kFamily;
-  row.equation = "dst = value, in place";
-  row.shapes = "dst [..]";
-  row.operands = {{.name = "dst", .differentiable = false, .mutated = true}};
-  row.results = {{.name = "dst", .differentiable = false}};
-  row.attributes = {{"value", AttributeKind::kF32}};
+  OpDef row = MakeRow({"fill", kFamily, "dst = value, in place", "dst [..]"},
+                      {MutatedOperand("dst")}, {DetachedResult("dst")});
+  row.attributes = {RealAttribute("value")};
   row.allow_empty = true;
   row.infer = InferFill;
   row.lower = LowerFill;

@@ -9,6 +9,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "ir/ops/window.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
@@ -64,8 +65,8 @@ absl::Status CheckOperands(const InferContext& ctx, const Kind& kind, int x) {
 }
 
 // The extent that a transposed convolution makes of `extent`.
-absl::StatusOr<uint64_t> TransposedExtent(const InferContext& ctx, uint64_t extent,
-                                          uint64_t window, uint64_t stride, uint64_t padding) {
+absl::StatusOr<uint64_t> TransposedExtent(const InferContext& ctx, uint64_t extent, uint64_t window,
+                                          uint64_t stride, uint64_t padding) {
   const uint64_t steps = (extent - 1) * stride;  // 32 bits times 32 bits
   if (window > UINT32_MAX || steps > UINT32_MAX - window) {
     return ctx.Fail("the padded output of an extent of ", extent, " exceeds 4294967295");
@@ -84,8 +85,7 @@ absl::StatusOr<Shape> ResultShape(const InferContext& ctx, const Kind& kind, int
   const Shape& weight = ctx.shape(x + 1);
   const uint64_t stride = IntegerOr(ctx.attributes(), "stride", 1);
   const uint64_t padding = IntegerOr(ctx.attributes(), "padding", 0);
-  const uint64_t window =
-      DilatedSize(weight.back(), IntegerOr(ctx.attributes(), "dilation", 1));
+  const uint64_t window = DilatedSize(weight.back(), IntegerOr(ctx.attributes(), "dilation", 1));
   Shape shape = {ctx.shape(x)[0], Outputs(kind, weight)};
   for (size_t axis = 2; axis < ctx.shape(x).size(); ++axis) {
     const auto positions = kind.transposed ? TransposedExtent : WindowPositions;
@@ -155,10 +155,20 @@ Convolution ConvolutionOf(const Kind& kind, const Attributes& attributes, const 
 }
 
 KernelCall& AddExtents(KernelCall& call, const Convolution& c) {
-  return call.U32(c.image[0]).U32(c.image[1]).U32(c.image[2]).U32(c.image[3])
-      .U32(c.result[1]).U32(c.result[2]).U32(c.result[3])
-      .U32(c.kernel_height).U32(c.kernel_width)
-      .U32(c.stride).U32(c.padding_height).U32(c.padding_width).U32(c.dilation).U32(c.groups)
+  return call.U32(c.image[0])
+      .U32(c.image[1])
+      .U32(c.image[2])
+      .U32(c.image[3])
+      .U32(c.result[1])
+      .U32(c.result[2])
+      .U32(c.result[3])
+      .U32(c.kernel_height)
+      .U32(c.kernel_width)
+      .U32(c.stride)
+      .U32(c.padding_height)
+      .U32(c.padding_width)
+      .U32(c.dilation)
+      .U32(c.groups)
       .Flops(c.flops());
 }
 
@@ -173,9 +183,8 @@ absl::Status EmitConvolution(LowerContext& ctx, const Convolution& c, bool to_im
   const uint64_t summed = (to_image ? c.result : c.image)[1] / c.groups;
   const uint64_t tiles = c.groups * CeilDiv(written[1] / c.groups, kTile);
   // Loops over channels of the kernel's rows and columns, or the other way round.
-  const uint64_t iterations =
-      to_image ? c.kernel_height * (c.kernel_width * (summed + 2) + 2) + 1
-               : summed * (c.kernel_height * (c.kernel_width + 2) + 2) + 1;
+  const uint64_t iterations = to_image ? c.kernel_height * (c.kernel_width * (summed + 2) + 2) + 1
+                                       : summed * (c.kernel_height * (c.kernel_width + 2) + 2) + 1;
   OA_ASSIGN_OR_RETURN(
       const uint64_t groups,
       ctx.StridedGroups(*kernel, written[0] * tiles * written[2] * written[3], iterations));
@@ -260,30 +269,25 @@ struct Text {
 template <const Kind& kKind, bool kHasBias>
 void AddRows(const Text& text, const char* last, std::vector<OpDef>& rows) {
   const std::string x = text.x, weight = text.weight, y = text.y;
-  OpDef row;
-  row.name = text.name;
-  row.family = "conv";
-  row.equation = text.equation;
-  row.shapes = "x " + x + ", weight " + weight + (kHasBias ? ", bias [O]" : "") + ", y " + y;
-  row.operands = {{.name = "x"}, {.name = "weight"}};
-  if (kHasBias) row.operands.push_back({.name = "bias"});
-  row.results = {{.name = "y"}};
-  row.attributes = {{"stride", AttributeKind::kI64}, {"padding", AttributeKind::kI64}};
-  if (last != nullptr) row.attributes.push_back({last, AttributeKind::kI64});
+  OpDef row =
+      MakeRow({text.name, "conv", text.equation,
+               "x " + x + ", weight " + weight + (kHasBias ? ", bias [O]" : "") + ", y " + y},
+              {Operand("x"), Operand("weight")}, {{.name = "y"}});
+  if (kHasBias) row.operands.push_back(Operand("bias"));
+  row.attributes = {IntegerAttribute("stride"), IntegerAttribute("padding")};
+  if (last != nullptr) row.attributes.push_back(IntegerAttribute(last));
   row.infer = Infer<kKind>;
   row.adjoint = Adjoint;
   row.lower = Lower<kKind>;
   rows.push_back(row);
 
-  row.name += "_backward";
-  row.equation = text.gradient;
-  row.shapes = "g " + y + ", x " + x + ", weight " + weight + ", dx " + x + ", dweight " + weight +
-               (kHasBias ? ", dbias [O]" : "");
-  row.operands = {{.name = "g"}, {.name = "x"}, {.name = "weight"}};
-  row.results = {{.name = "dx", .optional = true}, {.name = "dweight", .optional = true}};
-  if (kHasBias) row.results.push_back({.name = "dbias", .optional = true});
+  row = BackwardRow(
+      row,
+      {text.gradient, "g " + y + ", x " + x + ", weight " + weight + ", dx " + x + ", dweight " +
+                          weight + (kHasBias ? ", dbias [O]" : "")},
+      {Operand("g"), Operand("x"), Operand("weight")},
+      kHasBias ? OptionalResults({"dx", "dweight", "dbias"}) : OptionalResults({"dx", "dweight"}));
   row.infer = InferBackward<kKind, kHasBias>;
-  row.adjoint = nullptr;
   row.lower = LowerBackward<kKind>;
   rows.push_back(row);
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/lower.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -177,9 +178,9 @@ absl::Status LowerBackward(LowerContext& ctx) {
                       SelectRowKernel(ctx, rows, "cross_entropy_backward_f32"));
   // Two loops over the columns, and two in branches for rows that do not count.
   const uint64_t iterations = 2 * ColumnIterations(rows, *kernel) + 4;
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      rows.narrow ? ctx.StridedGroups(*kernel, rows.rows, iterations)
-                                  : ctx.RowGroups(rows.rows, iterations));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, rows.narrow
+                                                 ? ctx.StridedGroups(*kernel, rows.rows, iterations)
+                                                 : ctx.RowGroups(rows.rows, iterations));
   KernelCall call(kernel);
   call.Buffer(ctx.in(0)).Buffer(ctx.in(1)).Buffer(ctx.in(2)).Buffer(MaskOf(ctx, rows));
   call.Buffer(rows.masked ? BufferSlice() : ctx.in(3)).Buffer(ctx.out());
@@ -195,59 +196,46 @@ constexpr char kGradient[] =
     "count, 0 on others, NaN where the label is outside [0, C)";
 
 void AddCrossEntropy(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = "cross_entropy";
-  row.family = "loss";
-  row.equation =
-      "loss = sum over the V rows with label != ignore_index of "
-      "-log_softmax(logits)[label], / V; 0 when V = 0";
-  row.shapes = "logits [R, C], labels [R], loss [1], rows_counted [1] = V";
-  row.operands = {{.name = "logits"},
-                  {.name = "labels", .dtypes = kIndexTypes, .differentiable = false}};
-  row.results = {{.name = "loss"}, {.name = "rows_counted", .differentiable = false}};
+  OpDef row = MakeRow({"cross_entropy", "loss",
+                       "loss = sum over the V rows with label != ignore_index of "
+                       "-log_softmax(logits)[label], / V; 0 when V = 0",
+                       "logits [R, C], labels [R], loss [1], rows_counted [1] = V"},
+                      {Operand("logits"), DetachedOperand("labels", kIndexTypes)},
+                      {{.name = "loss"}, DetachedResult("rows_counted")});
   row.attributes = {{"ignore_index", AttributeKind::kOptionalI64}};
   row.infer = InferCrossEntropy;
   row.adjoint = AdjointCrossEntropy;
   row.lower = LowerForward;
   rows.push_back(row);
 
-  row.name = "cross_entropy_backward";
-  row.equation = kGradient;
-  row.shapes = "g [1], logits [R, C], labels [R], rows_counted [1] = V, dlogits [R, C]";
-  row.operands.insert(row.operands.begin(), {.name = "g"});
-  row.operands.push_back({.name = "rows_counted", .dtypes = Only(DType::U32)});
-  row.results = {{.name = "dlogits"}};
+  row = BackwardRow(
+      row, {kGradient, "g [1], logits [R, C], labels [R], rows_counted [1] = V, dlogits [R, C]"},
+      {Operand("g"), Operand("logits"), DetachedOperand("labels", kIndexTypes),
+       Operand("rows_counted", Only(DType::U32))},
+      {{.name = "dlogits"}});
   row.infer = InferCrossEntropyBackward;
-  row.adjoint = nullptr;
   row.lower = LowerBackward;
   rows.push_back(std::move(row));
 }
 
 void AddMasked(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = "cross_entropy_masked";
-  row.family = "loss";
-  row.equation =
-      "loss = sum over the rows with mask != 0 of -log_softmax(logits)[label], / "
-      "valid_count";
-  row.shapes = "logits [R, C], labels [R], mask [R], loss [1]";
-  row.operands = {{.name = "logits"},
-                  {.name = "labels", .dtypes = kIndexTypes, .differentiable = false},
-                  {.name = "mask", .differentiable = false}};
-  row.results = {{.name = "loss"}};
-  row.attributes = {{"valid_count", AttributeKind::kI64}};
+  OpDef row = MakeRow(
+      {"cross_entropy_masked", "loss",
+       "loss = sum over the rows with mask != 0 of -log_softmax(logits)[label], / valid_count",
+       "logits [R, C], labels [R], mask [R], loss [1]"},
+      {Operand("logits"), DetachedOperand("labels", kIndexTypes), DetachedOperand("mask")},
+      {{.name = "loss"}});
+  row.attributes = {IntegerAttribute("valid_count")};
   row.infer = InferMasked;
   row.adjoint = AdjointMasked;
   row.lower = LowerForward;
   rows.push_back(row);
 
-  row.name = "cross_entropy_masked_backward";
-  row.equation = kGradient;
-  row.shapes = "g [1], logits [R, C], labels [R], mask [R], dlogits [R, C]";
-  row.operands.insert(row.operands.begin(), {.name = "g"});
-  row.results = {{.name = "dlogits"}};
+  std::vector<OperandDef> operands = row.operands;
+  operands.insert(operands.begin(), Operand("g"));
+  row = BackwardRow(row, {kGradient, "g [1], logits [R, C], labels [R], mask [R], dlogits [R, C]"},
+                    std::move(operands), {{.name = "dlogits"}});
   row.infer = InferMaskedBackward;
-  row.adjoint = nullptr;
   row.lower = LowerBackward;
   rows.push_back(std::move(row));
 }

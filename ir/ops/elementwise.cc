@@ -102,13 +102,8 @@ absl::Status AdjointDiv(AdjointContext& ctx) {
 template <uint8_t kOpcode>
 void AddBinary(std::vector<OpDef>& rows, const char* name, const char* equation,
                AdjointFunction adjoint) {
-  OpDef row;
-  row.name = name;
-  row.family = kFamily.name;
-  row.equation = equation;
-  row.shapes = "a [..], b [..], y [..] = a and b broadcast";
-  row.operands = {{.name = "a"}, {.name = "b"}};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow({name, kFamily.name, equation, "a [..], b [..], y [..] = a and b broadcast"},
+                      {Operand("a"), Operand("b")}, {{.name = "y"}});
   row.allow_empty = true;
   row.infer = InferBroadcast;
   row.adjoint = adjoint;
@@ -229,14 +224,8 @@ absl::Status InferAccumulate(InferContext& ctx) {
 }
 
 void AddAccumulateRow(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = "accumulate";
-  row.family = kFamily.name;
-  row.equation = "dst += src";
-  row.shapes = "dst [..], src [..]";
-  row.operands = {{.name = "dst", .differentiable = false, .mutated = true},
-                  {.name = "src", .differentiable = false}};
-  row.results = {{.name = "dst", .differentiable = false}};
+  OpDef row = MakeRow({"accumulate", kFamily.name, "dst += src", "dst [..], src [..]"},
+                      {MutatedOperand("dst"), DetachedOperand("src")}, {DetachedResult("dst")});
   row.allow_empty = true;
   row.infer = InferAccumulate;
   row.lower = LowerBinary<OA_EW_ADD>;

@@ -10,6 +10,7 @@
 #include "ir/elementwise.h"
 #include "ir/lower.h"
 #include "ir/op.h"
+#include "ir/ops/rows.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -70,14 +71,10 @@ struct UnaryFamily {
 
 // A row that adds nothing to the template but words.
 inline OpDef UnaryRow(const UnaryFamily& family, const UnaryText& text) {
-  OpDef row;
-  row.name = text.name;
-  row.family = family.name;
-  row.equation = text.equation;
-  row.shapes = std::string(family.operand) + " [..], y [..]";
-  row.operands = {{.name = family.operand}};
-  row.results = {{.name = "y"}};
-  if (text.scalar != nullptr) row.attributes = {{text.scalar, AttributeKind::kF32}};
+  OpDef row = MakeRow(
+      {text.name, family.name, text.equation, std::string(family.operand) + " [..], y [..]"},
+      {Operand(family.operand)}, {{.name = "y"}});
+  if (text.scalar != nullptr) row.attributes = {RealAttribute(text.scalar)};
   row.allow_empty = true;
   row.infer = InferSameShape;
   return row;
@@ -97,14 +94,10 @@ void AddUnary(std::vector<OpDef>& rows, const UnaryFamily& family, const UnaryTe
 template <uint8_t kForward, uint8_t kBackward, Saves kSaves>
 void AddUnary(std::vector<OpDef>& rows, const UnaryFamily& family, const UnaryText& text) {
   AddUnary<kForward>(rows, family, text, AdjointUnary<kSaves>);
-  OpDef row = rows.back();
-  row.name += "_backward";
-  row.equation = text.derivative;
-  const std::string saved = kSaves == Saves::kInput ? family.operand : "y";
-  row.shapes = "g [..], " + saved + " [..], dx [..]";
-  row.operands = {{.name = "g"}, {.name = saved}};
-  row.results = {{.name = "dx"}};
-  row.adjoint = nullptr;
+  const char* saved = kSaves == Saves::kInput ? family.operand : "y";
+  OpDef row = BackwardRow(rows.back(),
+                          {text.derivative, std::string("g [..], ") + saved + " [..], dx [..]"},
+                          {Operand("g"), Operand(saved)}, {{.name = "dx"}});
   row.lower = LowerUnaryBackward<kBackward>;
   rows.push_back(std::move(row));
 }

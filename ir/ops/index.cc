@@ -4,6 +4,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -15,9 +16,12 @@ constexpr char kFamily[] = "index";
 // The constant `index_type` of index.glsl.
 uint32_t IndexType(DType dtype) {
   switch (dtype) {
-    case DType::U8: return 0;
-    case DType::U32: return 1;
-    default: return 2;
+    case DType::U8:
+      return 0;
+    case DType::U32:
+      return 1;
+    default:
+      return 2;
   }
 }
 
@@ -30,9 +34,8 @@ absl::Status InferGather(InferContext& ctx) {
 
 absl::Status AdjointGather(AdjointContext& ctx) {
   const int64_t rows = static_cast<int64_t>(ctx.shape(ctx.input(0))[0]);
-  OA_ASSIGN_OR_RETURN(const ValueId dtable,
-                      ctx.Emit("gather_backward", {ctx.grad(), ctx.input(1)},
-                               Attributes().I64("rows", rows)));
+  OA_ASSIGN_OR_RETURN(const ValueId dtable, ctx.Emit("gather_backward", {ctx.grad(), ctx.input(1)},
+                                                     Attributes().I64("rows", rows)));
   ctx.SetGrad(0, dtable);
   return absl::OkStatus();
 }
@@ -146,29 +149,21 @@ absl::Status LowerGatherBackward(LowerContext& ctx) {
 }
 
 std::vector<OpDef> GatherRows() {
-  OpDef row;
-  row.name = "gather";
-  row.family = kFamily;
-  row.equation = "y[s, :] = table[indices[s], :]; zeros where the index is not in [0, V)";
-  row.shapes = "table [V, D], indices [S], y [S, D]; S any shape";
-  row.operands = {{.name = "table"},
-                  {.name = "indices", .dtypes = kIndexTypes, .differentiable = false}};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow(
+      {"gather", kFamily, "y[s, :] = table[indices[s], :]; zeros where the index is not in [0, V)",
+       "table [V, D], indices [S], y [S, D]; S any shape"},
+      {Operand("table"), DetachedOperand("indices", kIndexTypes)}, {{.name = "y"}});
   row.allow_empty = true;
   row.infer = InferGather;
   row.adjoint = AdjointGather;
   row.lower = LowerGather;
 
-  OpDef backward;
-  backward.name = "gather_backward";
-  backward.family = kFamily;
-  backward.equation = "dtable[v, :] = sum of g[s, :] over the s with indices[s] == v, s increasing";
-  backward.shapes = "g [S, D], indices [S], dtable [rows, D]";
-  backward.operands = {{.name = "g"},
-                       {.name = "indices", .dtypes = kIndexTypes, .differentiable = false}};
-  backward.results = {{.name = "dtable"}};
-  backward.attributes = {{"rows", AttributeKind::kI64}};
-  backward.allow_empty = true;
+  OpDef backward =
+      BackwardRow(row,
+                  {"dtable[v, :] = sum of g[s, :] over the s with indices[s] == v, s increasing",
+                   "g [S, D], indices [S], dtable [rows, D]"},
+                  {Operand("g"), DetachedOperand("indices", kIndexTypes)}, {{.name = "dtable"}});
+  backward.attributes = {IntegerAttribute("rows")};
   backward.infer = InferGatherBackward;
   backward.lower = LowerGatherBackward;
   return {row, backward};

@@ -7,6 +7,7 @@
 #include "ir/ops/cross_entropy.h"
 #include "ir/ops/families.h"
 #include "ir/ops/reduce_lowering.h"
+#include "ir/ops/rows.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -110,26 +111,20 @@ struct LossText {
 
 template <Loss kLoss>
 void AddLoss(std::vector<OpDef>& rows, const LossText& text) {
-  OpDef row;
-  row.name = text.name;
-  row.family = "loss";
-  row.equation = text.equation;
-  row.shapes = std::string(text.prediction) + " [..], target [..], loss [1]";
-  row.operands = {{.name = text.prediction}, {.name = "target", .differentiable = false}};
-  row.results = {{.name = "loss"}};
-  if (kLoss == Loss::kSmoothL1) row.attributes = {{"beta", AttributeKind::kF32}};
+  OpDef row = MakeRow({text.name, "loss", text.equation,
+                       std::string(text.prediction) + " [..], target [..], loss [1]"},
+                      {Operand(text.prediction), DetachedOperand("target")}, {{.name = "loss"}});
+  if (kLoss == Loss::kSmoothL1) row.attributes = {RealAttribute("beta")};
   row.infer = InferLoss;
   row.adjoint = AdjointLoss;
   row.lower = LowerLoss<kLoss>;
   rows.push_back(row);
 
-  row.name += "_backward";
-  row.equation = text.derivative;
-  row.shapes = "g [1], " + std::string(text.prediction) + " [..], target [..], dp [..]";
-  row.operands.insert(row.operands.begin(), {.name = "g"});
-  row.results = {{.name = "dp"}};
+  row = BackwardRow(
+      row,
+      {text.derivative, std::string("g [1], ") + text.prediction + " [..], target [..], dp [..]"},
+      {Operand("g"), Operand(text.prediction), DetachedOperand("target")}, {{.name = "dp"}});
   row.infer = InferLossBackward;
-  row.adjoint = nullptr;
   row.lower = LowerLossBackward<kLoss>;
   rows.push_back(std::move(row));
 }

@@ -128,6 +128,18 @@ absl::Status EmitSplit(LowerContext& context, const Kernel* kernel, const Produc
 
 }  // namespace
 
+Product DenseProduct(Factor a, Factor b, uint64_t m, uint64_t n, uint64_t k, BufferSlice out,
+                     uint64_t batch) {
+  Product product = {.m = m, .n = n, .k = k, .batch = batch, .out = out};
+  product.a = a.transposed ? MatrixView::Transposed(a.slice, m) : MatrixView::Dense(a.slice, k);
+  product.b = b.transposed ? MatrixView::Transposed(b.slice, k) : MatrixView::Dense(b.slice, n);
+  if (batch > 1) {
+    product.a.batch_stride = m * k;
+    product.b.batch_stride = k * n;
+  }
+  return product;
+}
+
 absl::Status EmitProduct(LowerContext& context, const Product& product) {
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, SelectProduct(context, product));
   const uint64_t splits = SplitsOfK(context, product, *kernel);

@@ -34,6 +34,17 @@ struct Product {
   BufferSlice out;
 };
 
+// A factor of a dense product, stored as it is used or transposed.
+struct Factor {
+  BufferSlice slice;
+  bool transposed = false;
+};
+
+// out [batch, m, n] = a [batch, m, k] times b [batch, k, n]; a transposed factor is stored with its
+// last two extents exchanged.
+Product DenseProduct(Factor a, Factor b, uint64_t m, uint64_t n, uint64_t k, BufferSlice out,
+                     uint64_t batch = 1);
+
 // Chooses the kernel by shape and device: a large tile where there are enough of them to fill the
 // device, the portable tile otherwise; few results with a long k are computed as partial products
 // and summed. The bias is an epilogue, and so is what fusion adds later.

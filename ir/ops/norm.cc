@@ -7,6 +7,7 @@
 #include "ir/ops/column_tiling.h"
 #include "ir/ops/families.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -125,8 +126,7 @@ absl::Status AdjointChannelsRelu(AdjointContext& ctx) {
 }
 
 absl::Status AdjointGated(AdjointContext& ctx) {
-  return ctx.EmitBackward(
-      {ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3), ctx.grad()});
+  return ctx.EmitBackward({ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3), ctx.grad()});
 }
 
 // ---- Lowering ----
@@ -157,8 +157,7 @@ void SetConstants(KernelCall& call, const Norm& norm, const ColumnTiling& tiling
 absl::Status SetShape(LowerContext& ctx, KernelCall& call, const Norm& norm,
                       const ColumnTiling& tiling, uint64_t passes) {
   const uint64_t iterations = passes * (tiling.blocks(norm.shape.extent) + 1);
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      ctx.RowGroups(tiling.tiles(norm.shape), iterations));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(tiling.tiles(norm.shape), iterations));
   call.U32(norm.shape.outer).U32(norm.shape.extent).U32(norm.shape.inner).U32(norm.groups);
   call.F32(ctx.attributes().f32("epsilon")).Grid(groups);
   return absl::OkStatus();
@@ -230,8 +229,8 @@ absl::Status LowerChannels(LowerContext& ctx) {
 
 // The rows of each group's terms, added up.
 absl::Status SumTerms(LowerContext& ctx, const Norm& norm, BufferSlice terms, int result) {
-  return EmitColumnSum(ctx, terms, norm.shape.outer / norm.groups,
-                       norm.groups * norm.shape.extent, ctx.out(result));
+  return EmitColumnSum(ctx, terms, norm.shape.outer / norm.groups, norm.groups * norm.shape.extent,
+                       ctx.out(result));
 }
 
 BufferSlice WeightTerms(LowerContext& ctx, const Norm& norm) {
@@ -266,8 +265,7 @@ absl::Status LowerGatedBackward(LowerContext& ctx) {
   norm.dx = ctx.out_or_null(0);
   norm.weight_terms = WeightTerms(ctx, norm);
   if (ctx.has_output(2)) {
-    norm.bias_terms =
-        ctx.Scratch("bias_terms", DType::F32, {norm.shape.outer, norm.shape.extent});
+    norm.bias_terms = ctx.Scratch("bias_terms", DType::F32, {norm.shape.outer, norm.shape.extent});
   }
   norm.dgate = ctx.out_or_null(3);
   OA_RETURN_IF_ERROR(EmitNormBackward(ctx, norm));
@@ -288,8 +286,12 @@ absl::Status LowerChannelsBackward(LowerContext& ctx) {
   norm.means = ctx.Scratch("means", DType::F32, {norm.shape.columns()});
   norm.rstds = ctx.Scratch("rstds", DType::F32, {norm.shape.columns()});
   OA_RETURN_IF_ERROR(EmitNormBackward(ctx, norm));
-  ChannelSums sums = {.x = norm.x, .g = norm.g, .y = norm.y, .mean = norm.means,
-                      .spread = norm.rstds, .per_position = true};
+  ChannelSums sums = {.x = norm.x,
+                      .g = norm.g,
+                      .y = norm.y,
+                      .mean = norm.means,
+                      .spread = norm.rstds,
+                      .per_position = true};
   sums.batch = norm.shape.outer;
   sums.channels = norm.shape.extent;
   sums.positions = norm.shape.inner;
@@ -303,14 +305,8 @@ absl::Status LowerChannelsBackward(LowerContext& ctx) {
 OpDef Row(const char* name, const char* equation, const char* shapes,
           std::vector<OperandDef> operands, absl::Status (*infer)(InferContext&),
           absl::Status (*lower)(LowerContext&)) {
-  OpDef row;
-  row.name = name;
-  row.family = "norm";
-  row.equation = equation;
-  row.shapes = shapes;
-  row.operands = std::move(operands);
-  row.results = {{.name = "y"}};
-  row.attributes = {{"epsilon", AttributeKind::kF32}};
+  OpDef row = MakeRow({name, "norm", equation, shapes}, std::move(operands), {{.name = "y"}});
+  row.attributes = {RealAttribute("epsilon")};
   row.infer = infer;
   row.lower = lower;
   return row;
@@ -322,17 +318,16 @@ OpDef Forward(OpDef row, absl::Status (*adjoint)(AdjointContext&)) {
 }
 
 OpDef Backward(OpDef row, std::initializer_list<const char*> results) {
-  row.results.clear();
-  for (const char* name : results) row.results.push_back({.name = name, .optional = true});
+  row.results = OptionalResults(results);
   return row;
 }
 
 void AddRowNorms(std::vector<OpDef>& rows) {
-  rows.push_back(Forward(
-      Row("rms_norm", "y = x * r * weight, r = 1 / sqrt(mean(x^2) + epsilon) of each row",
-          "x [.., N], weight [N], y [.., N]", {{.name = "x"}, {.name = "weight"}}, InferRows<1>,
-          LowerRows<false>),
-      AdjointRows));
+  rows.push_back(
+      Forward(Row("rms_norm", "y = x * r * weight, r = 1 / sqrt(mean(x^2) + epsilon) of each row",
+                  "x [.., N], weight [N], y [.., N]", {{.name = "x"}, {.name = "weight"}},
+                  InferRows<1>, LowerRows<false>),
+              AdjointRows));
   rows.push_back(Backward(
       Row("rms_norm_backward",
           "dx = r * (g * weight - x * r^2 * mean(g * weight * x)), dweight = sum of g * x * r",
@@ -359,13 +354,13 @@ void AddRowNorms(std::vector<OpDef>& rows) {
 void AddGated(std::vector<OpDef>& rows) {
   std::vector<OperandDef> operands = {
       {.name = "x"}, {.name = "weight"}, {.name = "bias", .optional = true}, {.name = "gate"}};
-  rows.push_back(Forward(
-      Row("rms_norm_gated",
-          "y = (x * r * weight[q mod G] + bias[q mod G]) * silu(gate) in row q, r = 1 / "
-          "sqrt(mean(x^2) + epsilon)",
-          "x, gate, y [.., N], weight [.., N] of G rows, bias like weight or absent", operands,
-          InferGated, LowerGated),
-      AdjointGated));
+  rows.push_back(
+      Forward(Row("rms_norm_gated",
+                  "y = (x * r * weight[q mod G] + bias[q mod G]) * silu(gate) in row q, r = 1 / "
+                  "sqrt(mean(x^2) + epsilon)",
+                  "x, gate, y [.., N], weight [.., N] of G rows, bias like weight or absent",
+                  operands, InferGated, LowerGated),
+              AdjointGated));
   operands.push_back({.name = "g"});
   rows.push_back(Backward(
       Row("rms_norm_gated_backward",
@@ -395,12 +390,12 @@ void AddChannelNorms(std::vector<OpDef>& rows) {
           kBackwardShapes, {{.name = "x"}, {.name = "weight"}, {.name = "g"}},
           InferChannelsBackward, LowerChannelsBackward),
       {"dx", "dweight", "dbias"}));
-  rows.push_back(Backward(
-      Row("channel_norm_relu_backward", "channel_norm_backward of (y > 0 ? g : 0)",
-          "x, y, g, dx [B, C, T], weight, dweight, dbias [C]",
-          {{.name = "x"}, {.name = "weight"}, {.name = "y"}, {.name = "g"}},
-          InferChannelsBackward, LowerChannelsBackward),
-      {"dx", "dweight", "dbias"}));
+  rows.push_back(
+      Backward(Row("channel_norm_relu_backward", "channel_norm_backward of (y > 0 ? g : 0)",
+                   "x, y, g, dx [B, C, T], weight, dweight, dbias [C]",
+                   {{.name = "x"}, {.name = "weight"}, {.name = "y"}, {.name = "g"}},
+                   InferChannelsBackward, LowerChannelsBackward),
+               {"dx", "dweight", "dbias"}));
 }
 
 }  // namespace
@@ -409,9 +404,8 @@ absl::Status EmitChannelSums(LowerContext& ctx, const ChannelSums& sums) {
   if (!Present(sums.dweight) && !Present(sums.dbias)) return absl::OkStatus();
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("channel_sums_f32"));
   const uint64_t count = sums.batch * sums.positions;
-  OA_ASSIGN_OR_RETURN(
-      const uint64_t groups,
-      ctx.RowGroups(sums.channels, CeilDiv(count, kernel->local_size[0]) + 1));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.RowGroups(sums.channels, CeilDiv(count, kernel->local_size[0]) + 1));
   KernelCall call(kernel);
   call.Buffer(sums.x).Buffer(sums.y).Buffer(sums.g).Buffer(sums.mean).Buffer(sums.spread);
   call.Buffer(sums.dweight).Buffer(sums.dbias);

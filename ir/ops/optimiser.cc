@@ -7,6 +7,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -15,17 +16,7 @@ namespace {
 
 constexpr char kFamily[] = "optimiser";
 
-OperandDef Read(const char* name, DType dtype = DType::F32) {
-  return {.name = name, .dtypes = Only(dtype), .differentiable = false};
-}
-
-OperandDef Mutated(const char* name, DType dtype = DType::F32) {
-  return {.name = name, .dtypes = Only(dtype), .differentiable = false, .mutated = true};
-}
-
-ResultDef Output(const char* name) { return {.name = name, .differentiable = false}; }
-
-AttributeDef Real(const char* name) { return {name, AttributeKind::kF32}; }
+constexpr DTypeSet kU32 = Only(DType::U32);
 
 // ---- Validation ----
 
@@ -195,9 +186,9 @@ absl::Status LowerClip(LowerContext& ctx) {
   scale.F32(ctx.attributes().f32("max_norm"));
   AddClipRecords(ctx, blocks, scale);
   // Every workgroup adds all partial sums first.
-  OA_ASSIGN_OR_RETURN(
-      groups, ctx.RowGroups(blocks.total, BlockIterations(*apply, blocks.block_elements),
-                            CeilDiv(blocks.total, apply->local_size[0]) + 1));
+  OA_ASSIGN_OR_RETURN(groups,
+                      ctx.RowGroups(blocks.total, BlockIterations(*apply, blocks.block_elements),
+                                    CeilDiv(blocks.total, apply->local_size[0]) + 1));
   scale.Flops(blocks.elements).Grid(groups);
   return ctx.Emit(std::move(scale));
 }
@@ -205,19 +196,19 @@ absl::Status LowerClip(LowerContext& ctx) {
 // ---- Rows ----
 
 OpDef SgdRow() {
-  OpDef row;
-  row.name = "sgd_step";
-  row.family = kFamily;
-  row.equation =
-      "d = grad + wd * w; without momentum w -= lr * d; else m = mu * m + d, "
-      "w -= lr * (nesterov ? d + mu * m : m)";
-  row.shapes = "param, grad, momentum? [..], state f32 [3] = {lr, mu, wd}";
-  row.operands = {Mutated("param"), Read("grad"), Mutated("momentum"), Read("state")};
+  OpDef row = MakeRow({"sgd_step", kFamily,
+                       "d = grad + wd * w; without momentum w -= lr * d; else m = mu * m + d, "
+                       "w -= lr * (nesterov ? d + mu * m : m)",
+                       "param, grad, momentum? [..], state f32 [3] = {lr, mu, wd}"},
+                      {MutatedOperand("param"), DetachedOperand("grad"), MutatedOperand("momentum"),
+                       DetachedOperand("state")},
+                      {DetachedResult("param"), DetachedResult("momentum")});
   row.operands[2].optional = true;
-  row.results = {Output("param"), Output("momentum")};
   row.results[1].optional = true;
-  row.attributes = {
-      Real("lr"), Real("momentum"), Real("weight_decay"), {"nesterov", AttributeKind::kBool}};
+  row.attributes = {RealAttribute("lr"),
+                    RealAttribute("momentum"),
+                    RealAttribute("weight_decay"),
+                    {"nesterov", AttributeKind::kBool}};
   row.infer = InferSgd;
   row.lower = LowerSgd;
   return row;
@@ -225,47 +216,39 @@ OpDef SgdRow() {
 
 template <bool kDecoupled>
 OpDef AdamRow() {
-  OpDef row;
-  row.name = kDecoupled ? "adamw_step" : "adam_step";
-  row.family = kFamily;
-  row.equation = std::string(kDecoupled ? "w -= lr * wd * w, d = grad; " : "d = grad + wd * w; ") +
-                 "m = b1 * m + (1 - b1) * d; v = b2 * v + (1 - b2) * d^2; "
-                 "w -= lr * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)";
-  row.shapes = "param, grad, m, v [..], state u32 [6] = {t; bits of f32 lr, b1, b2, eps, wd}";
-  row.operands = {Mutated("param"), Read("grad"), Mutated("m"), Mutated("v"),
-                  Read("state", DType::U32)};
-  row.results = {Output("param"), Output("m"), Output("v")};
-  row.attributes = {Real("lr"), Real("beta1"), Real("beta2"), Real("epsilon"),
-                    Real("weight_decay")};
+  OpDef row =
+      MakeRow({kDecoupled ? "adamw_step" : "adam_step", kFamily,
+               std::string(kDecoupled ? "w -= lr * wd * w, d = grad; " : "d = grad + wd * w; ") +
+                   "m = b1 * m + (1 - b1) * d; v = b2 * v + (1 - b2) * d^2; "
+                   "w -= lr * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)",
+               "param, grad, m, v [..], state u32 [6] = {t; bits of f32 lr, b1, b2, eps, wd}"},
+              {MutatedOperand("param"), DetachedOperand("grad"), MutatedOperand("m"),
+               MutatedOperand("v"), DetachedOperand("state", kU32)},
+              {DetachedResult("param"), DetachedResult("m"), DetachedResult("v")});
+  row.attributes = {RealAttribute("lr"), RealAttribute("beta1"), RealAttribute("beta2"),
+                    RealAttribute("epsilon"), RealAttribute("weight_decay")};
   row.infer = InferAdam;
   row.lower = LowerAdam<kDecoupled>;
   return row;
 }
 
 OpDef AdvanceRow() {
-  OpDef row;
-  row.name = "optimiser_advance";
-  row.family = kFamily;
-  row.equation = "t += 1";
-  row.shapes = "state u32 [6], of which word 0 is t";
-  row.operands = {Mutated("state", DType::U32)};
-  row.results = {Output("state")};
+  OpDef row =
+      MakeRow({"optimiser_advance", kFamily, "t += 1", "state u32 [6], of which word 0 is t"},
+              {MutatedOperand("state", kU32)}, {DetachedResult("state")});
   row.infer = InferAdvance;
   row.lower = LowerAdvance;
   return row;
 }
 
 OpDef ClipRow() {
-  OpDef row;
-  row.name = "clip_grad_norm";
-  row.family = kFamily;
-  row.equation =
-      "norm = sqrt(sum over all gradients of g^2); norm > max_norm: g *= max_norm / norm";
-  row.shapes = "gradients [..] each, norm [1]";
-  row.operands = {Mutated("gradients")};
+  OpDef row =
+      MakeRow({"clip_grad_norm", kFamily,
+               "norm = sqrt(sum over all gradients of g^2); norm > max_norm: g *= max_norm / norm",
+               "gradients [..] each, norm [1]"},
+              {MutatedOperand("gradients")}, {DetachedResult("gradients"), DetachedResult("norm")});
   row.operands[0].variadic = true;
-  row.results = {Output("gradients"), Output("norm")};
-  row.attributes = {Real("max_norm")};
+  row.attributes = {RealAttribute("max_norm")};
   row.infer = InferClip;
   row.lower = LowerClip;
   return row;

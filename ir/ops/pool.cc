@@ -7,6 +7,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "ir/ops/shape_attributes.h"
 #include "ir/ops/window.h"
 #include "schema/checked_math.h"
@@ -24,8 +25,7 @@ absl::StatusOr<Shape> PooledShape(const InferContext& ctx, const Shape& image) {
   OA_ASSIGN_OR_RETURN(const uint64_t size, CountAttribute(ctx, "kernel_size", 1));
   OA_ASSIGN_OR_RETURN(const uint64_t stride, CountAttribute(ctx, "stride", 1));
   OA_ASSIGN_OR_RETURN(const uint64_t padding, CountAttribute(ctx, "padding", 0));
-  OA_ASSIGN_OR_RETURN(const uint64_t height,
-                      WindowPositions(ctx, image[2], size, stride, padding));
+  OA_ASSIGN_OR_RETURN(const uint64_t height, WindowPositions(ctx, image[2], size, stride, padding));
   OA_ASSIGN_OR_RETURN(const uint64_t width, WindowPositions(ctx, image[3], size, stride, padding));
   return Shape{image[0], image[1], height, width};
 }
@@ -101,9 +101,8 @@ absl::Status InferUpsampleBackward(InferContext& ctx) {
 absl::Status EmitPoolBackward(AdjointContext& ctx, absl::Span<const ValueId> inputs) {
   Attributes attributes = ctx.attributes();
   attributes.List("shape", ShapeList(ctx.shape(ctx.input(0))));
-  OA_ASSIGN_OR_RETURN(
-      const ValueId dx,
-      ctx.Emit(absl::StrCat(ctx.node().op->name, "_backward"), inputs, attributes));
+  OA_ASSIGN_OR_RETURN(const ValueId dx,
+                      ctx.Emit(absl::StrCat(ctx.node().op->name, "_backward"), inputs, attributes));
   ctx.SetGrad(0, dx);
   return absl::OkStatus();
 }
@@ -124,9 +123,8 @@ uint64_t Planes(const Shape& shape) { return shape[0] * shape[1]; }
 // For each element of the result, the kernel visits at most `rows` rows of `columns` cells.
 absl::StatusOr<KernelCall> PlaneCall(const LowerContext& ctx, const Kernel* kernel,
                                      const Shape& image, uint64_t rows, uint64_t columns) {
-  OA_ASSIGN_OR_RETURN(
-      const uint64_t groups,
-      ctx.StridedGroups(*kernel, ctx.output_count_of(), rows * (columns + 2) + 1));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.StridedGroups(*kernel, ctx.output_count_of(), rows * (columns + 2) + 1));
   KernelCall call(kernel);
   for (int i = 0; i < ctx.input_count(); ++i) call.Buffer(ctx.in(i));
   const int results = static_cast<int>(ctx.node().outputs.size());
@@ -181,9 +179,8 @@ absl::Status LowerAdaptive(LowerContext& ctx) {
                       ctx.Select(kBackward ? "avg_pool_backward_f32" : "avg_pool_f32"));
   const Shape& read = kBackward ? pooled : image;
   const Shape& written = kBackward ? image : pooled;
-  OA_ASSIGN_OR_RETURN(KernelCall call,
-                      PlaneCall(ctx, kernel, image, read[2] / written[2] + 2,
-                                read[3] / written[3] + 2));
+  OA_ASSIGN_OR_RETURN(KernelCall call, PlaneCall(ctx, kernel, image, read[2] / written[2] + 2,
+                                                 read[3] / written[3] + 2));
   call.U32(pooled[2]).U32(pooled[3]).U32(1).U32(1).U32(0).Constant("adaptive", 1);
   call.Flops(std::max(ctx.input_count_of(0), ctx.output_count_of()));
   return ctx.Emit(std::move(call));
@@ -196,10 +193,9 @@ absl::Status LowerUpsample(LowerContext& ctx) {
                       ctx.Select(kBackward ? "upsample_backward_f32" : "upsample_f32"));
   const uint64_t scale = static_cast<uint64_t>(ctx.attributes().i64("scale_factor"));
   const uint64_t readers = kBackward ? (bilinear ? 2 : 1) * scale : 0;
-  OA_ASSIGN_OR_RETURN(
-      KernelCall call,
-      PlaneCall(ctx, kernel, kBackward ? ctx.output_shape() : ctx.input_shape(0), readers,
-                readers));
+  OA_ASSIGN_OR_RETURN(KernelCall call,
+                      PlaneCall(ctx, kernel, kBackward ? ctx.output_shape() : ctx.input_shape(0),
+                                readers, readers));
   call.U32(scale);
   call.Constant("bilinear", bilinear ? 1 : 0);
   const uint64_t large = kBackward ? ctx.input_count_of(0) : ctx.output_count_of();
@@ -213,33 +209,20 @@ constexpr char kShapes[] = "x [N,C,H,W], y [N,C,OH,OW]";
 constexpr char kGradientShapes[] = "g [N,C,OH,OW], dx [N,C,H,W]";
 
 std::vector<AttributeDef> WindowAttributes() {
-  return {{"kernel_size", AttributeKind::kI64},
-          {"stride", AttributeKind::kI64},
-          {"padding", AttributeKind::kI64}};
+  return {IntegerAttribute("kernel_size"), IntegerAttribute("stride"), IntegerAttribute("padding")};
 }
 
 OpDef ImageRow(const char* name, const char* equation, std::vector<AttributeDef> attributes) {
-  OpDef row;
-  row.name = name;
-  row.family = kFamily;
-  row.equation = equation;
-  row.shapes = kShapes;
-  row.operands = {{.name = "x"}};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow({name, kFamily, equation, kShapes}, {Operand("x")}, {{.name = "y"}});
   row.attributes = std::move(attributes);
   return row;
 }
 
 // The backward row of `row` up to its functions.
-OpDef GradientRow(OpDef row, const char* equation, bool with_shape) {
-  row.name += "_backward";
-  row.equation = equation;
-  row.shapes = kGradientShapes;
-  row.operands = {{.name = "g"}};
-  row.results = {{.name = "dx"}};
-  if (with_shape) row.attributes.push_back({"shape", AttributeKind::kI64List});
-  row.adjoint = nullptr;
-  return row;
+OpDef GradientRow(const OpDef& row, const char* equation, bool with_shape) {
+  OpDef backward = BackwardRow(row, {equation, kGradientShapes}, {Operand("g")}, {{.name = "dx"}});
+  if (with_shape) backward.attributes.push_back({"shape", AttributeKind::kI64List});
+  return backward;
 }
 
 void AddAvgPool(std::vector<OpDef>& rows) {
@@ -262,14 +245,14 @@ void AddMaxPool(std::vector<OpDef>& rows) {
                        "ones; indices = its offset in x; lowest f32 and 2^32-1 where no part is",
                        WindowAttributes());
   row.shapes = "x [N,C,H,W], y [N,C,OH,OW], indices u32 [N,C,OH,OW]";
-  row.results.push_back({.name = "indices", .differentiable = false});
+  row.results.push_back(DetachedResult("indices"));
   row.infer = InferMaxPool;
   row.adjoint = AdjointMaxPool;
   row.lower = LowerMaxPool<false>;
   rows.push_back(row);
   row = GradientRow(row, "dx = sum of g over the windows whose index is the cell", true);
   row.shapes = "g [N,C,OH,OW], indices u32 [N,C,OH,OW], dx [N,C,H,W]";
-  row.operands.push_back({.name = "indices", .dtypes = Only(DType::U32), .differentiable = false});
+  row.operands.push_back(DetachedOperand("indices", Only(DType::U32)));
   row.infer = InferPoolBackward<PooledShape>;
   row.lower = LowerMaxPool<true>;
   rows.push_back(row);
@@ -279,8 +262,7 @@ void AddAdaptive(std::vector<OpDef>& rows) {
   OpDef row = ImageRow("adaptive_avg_pool_2d",
                        "y = mean of x over each bin, floor(i * E / O) to ceil((i + 1) * E / O) of "
                        "an axis from extent E to O",
-                       {{"output_height", AttributeKind::kI64},
-                        {"output_width", AttributeKind::kI64}});
+                       {IntegerAttribute("output_height"), IntegerAttribute("output_width")});
   row.infer = InferPool<BinnedShape>;
   row.adjoint = AdjointAvgPool;
   row.lower = LowerAdaptive<false>;
@@ -292,11 +274,11 @@ void AddAdaptive(std::vector<OpDef>& rows) {
 }
 
 void AddUpsample(std::vector<OpDef>& rows) {
-  OpDef row = ImageRow("upsample_2d",
-                       "y = x at the source of each cell: nearest floor(o / s), or bilinear at "
-                       "(o + 0.5) / s - 0.5 clamped into x",
-                       {{"scale_factor", AttributeKind::kI64},
-                        {"mode", AttributeKind::kToken, {"nearest", "bilinear"}}});
+  OpDef row = ImageRow(
+      "upsample_2d",
+      "y = x at the source of each cell: nearest floor(o / s), or bilinear at "
+      "(o + 0.5) / s - 0.5 clamped into x",
+      {IntegerAttribute("scale_factor"), {"mode", AttributeKind::kToken, {"nearest", "bilinear"}}});
   row.shapes = "x [N,C,H,W], y [N,C,s*H,s*W]";
   row.infer = InferUpsample;
   row.adjoint = AdjointUpsample;

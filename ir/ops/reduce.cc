@@ -10,6 +10,7 @@
 #include "ir/ops/families.h"
 #include "ir/ops/reduce_lowering.h"
 #include "ir/ops/reduce_rows.h"
+#include "ir/ops/rows.h"
 #include "ir/ops/shape_attributes.h"
 #include "schema/status_macros.h"
 
@@ -62,14 +63,11 @@ absl::Status AdjointSum(AdjointContext& ctx) {
 
 template <bool kMean>
 OpDef SumRow() {
-  OpDef row;
-  row.name = kMean ? "mean" : "sum";
-  row.family = kFamily;
-  row.equation = kMean ? "y = sum of x / number of elements summed, over one axis or over all"
-                       : "y = sum of x over one axis or over all";
-  row.shapes = "x [..], y like x with extent 1 at the axis; without an axis [1]";
-  row.operands = {{.name = "x"}};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow({kMean ? "mean" : "sum", kFamily,
+                       kMean ? "y = sum of x / number of elements summed, over one axis or over all"
+                             : "y = sum of x over one axis or over all",
+                       "x [..], y like x with extent 1 at the axis; without an axis [1]"},
+                      {Operand("x")}, {{.name = "y"}});
   row.attributes = {{"axis", AttributeKind::kOptionalI64}};
   row.allow_empty = !kMean;
   row.infer = InferSum;
@@ -118,21 +116,17 @@ absl::Status LowerSumTo(LowerContext& ctx) {
 
 absl::Status AdjointBroadcast(AdjointContext& ctx, absl::string_view inverse) {
   const Shape shape = ctx.shape(ctx.input(0));
-  OA_ASSIGN_OR_RETURN(
-      const ValueId dx,
-      ctx.Emit(inverse, {ctx.grad()}, Attributes().List("shape", ShapeList(shape))));
+  OA_ASSIGN_OR_RETURN(const ValueId dx, ctx.Emit(inverse, {ctx.grad()},
+                                                 Attributes().List("shape", ShapeList(shape))));
   ctx.SetGrad(0, dx);
   return absl::OkStatus();
 }
 
 std::vector<OpDef> BroadcastRows() {
-  OpDef broadcast;
-  broadcast.name = "broadcast_to";
-  broadcast.family = kFamily;
-  broadcast.equation = "y = x repeated along the axes where x has extent 1 or none";
-  broadcast.shapes = "x [..], y [shape]";
-  broadcast.operands = {{.name = "x"}};
-  broadcast.results = {{.name = "y"}};
+  OpDef broadcast =
+      MakeRow({"broadcast_to", kFamily,
+               "y = x repeated along the axes where x has extent 1 or none", "x [..], y [shape]"},
+              {Operand("x")}, {{.name = "y"}});
   broadcast.attributes = {{"shape", AttributeKind::kI64List}};
   broadcast.allow_empty = true;
   broadcast.infer = InferBroadcastTo;
@@ -177,24 +171,17 @@ absl::Status LowerMaxBackward(LowerContext& ctx) {
 }
 
 std::vector<OpDef> MaxRows() {
-  OpDef max;
-  max.name = "max";
-  max.family = kFamily;
-  max.equation = "y = largest element of x; NaN when there is one";
-  max.shapes = "x [..], y [1]";
-  max.operands = {{.name = "x"}};
-  max.results = {{.name = "y"}};
+  OpDef max =
+      MakeRow({"max", kFamily, "y = largest element of x; NaN when there is one", "x [..], y [1]"},
+              {Operand("x")}, {{.name = "y"}});
   max.infer = InferMax;
   max.adjoint = AdjointMax;
   max.lower = LowerMax;
 
-  OpDef backward;
-  backward.name = "max_backward";
-  backward.family = kFamily;
-  backward.equation = "dx = x == y ? g : 0: every element that equals the maximum";
-  backward.shapes = "g [1], x [..], y [1], dx [..]";
-  backward.operands = {{.name = "g"}, {.name = "x"}, {.name = "y"}};
-  backward.results = {{.name = "dx"}};
+  OpDef backward = BackwardRow(max,
+                               {"dx = x == y ? g : 0: every element that equals the maximum",
+                                "g [1], x [..], y [1], dx [..]"},
+                               {Operand("g"), Operand("x"), Operand("y")}, {{.name = "dx"}});
   backward.infer = InferMaxBackward;
   backward.lower = LowerMaxBackward;
   return {max, backward};

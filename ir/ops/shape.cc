@@ -6,6 +6,7 @@
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "ir/ops/shape_attributes.h"
 #include "ir/ops/shape_rows.h"
 #include "schema/checked_math.h"
@@ -49,21 +50,18 @@ absl::Status InferReshape(InferContext& ctx) {
 
 absl::Status AdjointReshape(AdjointContext& ctx) {
   const Shape shape = ctx.shape(ctx.input(0));
-  OA_ASSIGN_OR_RETURN(
-      const ValueId dx,
-      ctx.Emit("reshape", {ctx.grad()}, Attributes().List("shape", ShapeList(shape))));
+  OA_ASSIGN_OR_RETURN(const ValueId dx, ctx.Emit("reshape", {ctx.grad()},
+                                                 Attributes().List("shape", ShapeList(shape))));
   ctx.SetGrad(0, dx);
   return absl::OkStatus();
 }
 
 OpDef ReshapeRow() {
-  OpDef row;
-  row.name = "reshape";
-  row.family = kFamily;
-  row.equation = "y = x with other extents, the same elements in the same order; one may be -1";
-  row.shapes = "x [..], y [shape]; a view";
-  row.operands = {{.name = "x", .dtypes = kAnyType}};
-  row.results = {{.name = "y"}};
+  OpDef row =
+      MakeRow({"reshape", kFamily,
+               "y = x with other extents, the same elements in the same order; one may be -1",
+               "x [..], y [shape]; a view"},
+              {Operand("x", kAnyType)}, {{.name = "y"}});
   row.attributes = {{"shape", AttributeKind::kI64List}};
   row.allow_empty = true;
   row.infer = InferReshape;
@@ -88,8 +86,7 @@ absl::Status InferTranspose(InferContext& ctx) {
 }
 
 absl::Status AdjointTranspose(AdjointContext& ctx) {
-  OA_ASSIGN_OR_RETURN(const ValueId dx,
-                      ctx.Emit("transpose", {ctx.grad()}, ctx.attributes()));
+  OA_ASSIGN_OR_RETURN(const ValueId dx, ctx.Emit("transpose", {ctx.grad()}, ctx.attributes()));
   ctx.SetGrad(0, dx);
   return absl::OkStatus();
 }
@@ -126,8 +123,8 @@ absl::Status LowerTranspose(LowerContext& ctx) {
   if (count == 0) return absl::OkStatus();
   const auto [low, high] = SwappedAxes(ctx.attributes());
   // One and the same axis: nothing is swapped, everything is one long run.
-  const SwapShape s = low == high ? SwapShape{.c = count}
-                                  : AroundAxes(ctx.input_shape(0), low, high);
+  const SwapShape s =
+      low == high ? SwapShape{.c = count} : AroundAxes(ctx.input_shape(0), low, high);
   // Tiles pay where both runs are long; CPU devices would only pay for the barriers.
   if (s.c == 1 && s.i >= 8 && s.j >= 8 && !ctx.profile().is_cpu) return EmitTiledTranspose(ctx, s);
   const uint64_t unit = s.c % 4 == 0 ? 4 : 1;
@@ -146,14 +143,10 @@ absl::Status LowerTranspose(LowerContext& ctx) {
 }
 
 OpDef TransposeRow() {
-  OpDef row;
-  row.name = "transpose";
-  row.family = kFamily;
-  row.equation = "y = x with axis0 and axis1 swapped";
-  row.shapes = "x [..], y [..] with the two extents swapped";
-  row.operands = {{.name = "x", .dtypes = kWordTypes}};
-  row.results = {{.name = "y"}};
-  row.attributes = {{"axis0", AttributeKind::kI64}, {"axis1", AttributeKind::kI64}};
+  OpDef row = MakeRow({"transpose", kFamily, "y = x with axis0 and axis1 swapped",
+                       "x [..], y [..] with the two extents swapped"},
+                      {Operand("x", kWordTypes)}, {{.name = "y"}});
+  row.attributes = {IntegerAttribute("axis0"), IntegerAttribute("axis1")};
   row.allow_empty = true;
   row.infer = InferTranspose;
   row.adjoint = AdjointTranspose;

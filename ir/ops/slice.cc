@@ -5,6 +5,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
+#include "ir/ops/rows.h"
 #include "ir/ops/shape_attributes.h"
 #include "ir/ops/shape_rows.h"
 #include "schema/checked_math.h"
@@ -60,8 +61,8 @@ absl::Status LowerSlice(LowerContext& ctx) {
   const Range range = RangeOf(ctx.attributes());
   const AxisShape x = AroundAxis(ctx.input_shape(0), range.axis);
   const uint64_t run = static_cast<uint64_t>(range.end - range.start) * x.inner;
-  const RowCopy copy = {ctx.in(0), x.extent * x.inner,
-                        static_cast<uint64_t>(range.start) * x.inner, 0, run};
+  const RowCopy copy = {ctx.in(0), x.extent * x.inner, static_cast<uint64_t>(range.start) * x.inner,
+                        0, run};
   return EmitCopyRows(ctx, ctx.out(), x.outer, run, {copy});
 }
 
@@ -94,30 +95,21 @@ absl::Status LowerSliceBackward(LowerContext& ctx) {
 }
 
 std::vector<OpDef> SliceRows() {
-  OpDef row;
-  row.name = "slice";
-  row.family = kFamily;
-  row.equation = "y = x[.., start to end, ..] along the axis";
-  row.shapes = "x [..], y [..] with extent end - start at the axis";
-  row.operands = {{.name = "x", .dtypes = kWordTypes}};
-  row.results = {{.name = "y"}};
-  row.attributes = {{"axis", AttributeKind::kI64},
-                    {"start", AttributeKind::kI64},
-                    {"end", AttributeKind::kI64}};
+  OpDef row = MakeRow({"slice", kFamily, "y = x[.., start to end, ..] along the axis",
+                       "x [..], y [..] with extent end - start at the axis"},
+                      {Operand("x", kWordTypes)}, {{.name = "y"}});
+  row.attributes = {IntegerAttribute("axis"), IntegerAttribute("start"), IntegerAttribute("end")};
   row.allow_empty = true;
   row.infer = InferSlice;
   row.adjoint = AdjointSlice;
   row.lower = LowerSlice;
 
-  OpDef backward = row;
-  backward.name = "slice_backward";
-  backward.equation = "dx[.., start to end, ..] = g, 0 elsewhere";
-  backward.shapes = "g [..] with extent end - start at the axis, dx [shape]";
-  backward.operands = {{.name = "g"}};
-  backward.results = {{.name = "dx"}};
+  OpDef backward = BackwardRow(row,
+                               {"dx[.., start to end, ..] = g, 0 elsewhere",
+                                "g [..] with extent end - start at the axis, dx [shape]"},
+                               {Operand("g")}, {{.name = "dx"}});
   backward.attributes.push_back({"shape", AttributeKind::kI64List});
   backward.infer = InferSliceBackward;
-  backward.adjoint = nullptr;
   backward.lower = LowerSliceBackward;
   return {row, backward};
 }
@@ -151,8 +143,7 @@ absl::Status AdjointConcat(AdjointContext& ctx) {
   const int inputs = static_cast<int>(ctx.node().inputs.size());
   int64_t start = 0;
   for (int i = 0; i < inputs; ++i) {
-    const int64_t extent =
-        static_cast<int64_t>(ctx.shape(ctx.input(i))[static_cast<size_t>(axis)]);
+    const int64_t extent = static_cast<int64_t>(ctx.shape(ctx.input(i))[static_cast<size_t>(axis)]);
     const int64_t end = start + extent;
     if (ctx.needs(i) && extent > 0) {
       OA_ASSIGN_OR_RETURN(
@@ -182,14 +173,10 @@ absl::Status LowerConcat(LowerContext& ctx) {
 }
 
 OpDef ConcatRow() {
-  OpDef row;
-  row.name = "concat";
-  row.family = kFamily;
-  row.equation = "y = the operands one behind the other along the axis";
-  row.shapes = "list [..] with equal extents but at the axis, y [..] with their sum there";
-  row.operands = {{.name = "list", .dtypes = kWordTypes, .variadic = true}};
-  row.results = {{.name = "y"}};
-  row.attributes = {{"axis", AttributeKind::kI64}};
+  OpDef row = MakeRow({"concat", kFamily, "y = the operands one behind the other along the axis",
+                       "list [..] with equal extents but at the axis, y [..] with their sum there"},
+                      {{.name = "list", .dtypes = kWordTypes, .variadic = true}}, {{.name = "y"}});
+  row.attributes = {IntegerAttribute("axis")};
   row.allow_empty = true;
   row.infer = InferConcat;
   row.adjoint = AdjointConcat;

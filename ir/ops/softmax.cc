@@ -3,6 +3,7 @@
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
 #include "ir/ops/reduce_rows.h"
+#include "ir/ops/rows.h"
 #include "ir/ops/shape_attributes.h"
 #include "schema/status_macros.h"
 
@@ -56,29 +57,24 @@ absl::Status LowerSoftmaxBackward(LowerContext& ctx) {
 
 template <bool kLogarithm>
 void AddRows(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = kLogarithm ? "log_softmax" : "softmax";
-  row.family = "reduce";
-  row.equation = kLogarithm
-                     ? "y = z - ln(sum of e^z), z = x - max x, along the axis; -inf where all are"
-                     : "y = e^z / sum of e^z, z = x - max x, along the axis; 0 where all are -inf";
-  row.shapes = "x [..], y [..]";
-  row.operands = {{.name = "x"}};
-  row.results = {{.name = "y"}};
-  row.attributes = {{"axis", AttributeKind::kI64}};
+  OpDef row = MakeRow(
+      {kLogarithm ? "log_softmax" : "softmax", "reduce",
+       kLogarithm ? "y = z - ln(sum of e^z), z = x - max x, along the axis; -inf where all are"
+                  : "y = e^z / sum of e^z, z = x - max x, along the axis; 0 where all are -inf",
+       "x [..], y [..]"},
+      {Operand("x")}, {{.name = "y"}});
+  row.attributes = {IntegerAttribute("axis")};
   row.infer = InferSoftmax;
   row.adjoint = AdjointSoftmax;
   row.lower = LowerSoftmax<kLogarithm>;
   rows.push_back(row);
 
-  row.name += "_backward";
-  row.equation = kLogarithm ? "dx = g - e^y * sum of g along the axis; 0 where all y are -inf"
-                            : "dx = y * (g - sum of g * y along the axis)";
-  row.shapes = "g [..], y [..], dx [..]";
-  row.operands = {{.name = "g"}, {.name = "y"}};
-  row.results = {{.name = "dx"}};
+  row = BackwardRow(row,
+                    {kLogarithm ? "dx = g - e^y * sum of g along the axis; 0 where all y are -inf"
+                                : "dx = y * (g - sum of g * y along the axis)",
+                     "g [..], y [..], dx [..]"},
+                    {Operand("g"), Operand("y")}, {{.name = "dx"}});
   row.infer = InferSoftmaxBackward;
-  row.adjoint = nullptr;
   row.lower = LowerSoftmaxBackward<kLogarithm>;
   rows.push_back(row);
 }
