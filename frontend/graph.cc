@@ -91,10 +91,23 @@ void Graph::NoteResults(absl::Span<const int32_t> values) {
 
 void Graph::ForgetRolledBack() {
   latest_.clear();
+  if (replay_counter_ >= static_cast<int32_t>(ir_->values().size())) replay_counter_ = -1;
   for (size_t id = 0; id < ir_->values().size(); ++id) NoteResults({static_cast<int32_t>(id)});
 }
 
 Matrix Graph::Latest(int32_t storage) { return Matrix(this, latest_[storage]); }
+
+// All random numbers of a replay read the first version: the graph orders them before the node that
+// overwrites it.
+Result<Matrix> Graph::ReplayCounter() {
+  if (replay_counter_ >= 0) return Handle(replay_counter_);
+  OA_ASSIGN_OR_RETURN(const int32_t counter,
+                      ir_->AddStorage(BufferKind::kState, "random.replay", DType::U32, {1}));
+  OA_ASSIGN_OR_RETURN(const std::vector<int32_t> next, ir_->Record("replay_advance", {counter}));
+  NoteResults({counter, next[0]});
+  replay_counter_ = counter;
+  return Handle(counter);
+}
 
 Matrix Graph::Input(absl::string_view name, DType dtype, const Shape& shape) {
   return Matrix(this, Declare(ir_->AddStorage(BufferKind::kInput, name, dtype, shape)));

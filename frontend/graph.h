@@ -153,6 +153,9 @@ class Graph {
   // For the operator functions: a handle on value `id`, and the newest value of its storage.
   Matrix Handle(int32_t id) { return Matrix(this, id); }
   Matrix Latest(int32_t storage);
+  // The replay counter that random numbers are drawn with (frontend/random.h): the first version of
+  // the state `random.replay`. The first call declares it and records the node that advances it.
+  Result<Matrix> ReplayCounter();
   // Called with the results of every recorded node.
   void NoteResults(absl::Span<const int32_t> values);
   // Called after the underlying graph was rolled back: forgets handles on what is gone.
@@ -173,6 +176,7 @@ class Graph {
   std::vector<Parameter> parameters_;
   std::vector<int32_t> frozen_;          // storages of parameters without gradient
   std::vector<int32_t> latest_;          // newest value by storage, -1 unknown
+  int32_t replay_counter_ = -1;          // -1: no random numbers yet
   std::string label_;
 };
 

@@ -13,6 +13,8 @@
 #include "frontend/ml_matrix.h"  // oa::ml::matrix: activations, normalisation, attention, ...
 #include "frontend/norm.h"       // oa::matrix::layer_norm, the norms of oa::ml::matrix
 #include "frontend/optim.h"      // oa::ml::optim
+#include "frontend/random.h"     // oa::matrix: random numbers, dropout
+#include "frontend/recurrent.h"  // oa::ml::matrix: rnn and gru cells and scans
 #include "schema/status_macros.h"
 
 #endif  // OA_FRONTEND_OA_H_

@@ -22,6 +22,8 @@ std::vector<OpDef> LossOps();         // loss.cc
 std::vector<OpDef> PoolOps();         // pool.cc: average and max pooling, upsampling
 std::vector<OpDef> Mamba3Ops();       // mamba3.cc, mamba3_preprocess.cc: selective scans
 std::vector<OpDef> OptimiserOps();    // optimiser.cc: sgd, adam, adamw, clip_grad_norm
+std::vector<OpDef> RandomOps();       // random.cc: random_uniform, random_normal, dropout
+std::vector<OpDef> RecurrentOps();    // recurrent.cc: rnn and gru cells and scans
 
 }  // namespace oa::ir
 

@@ -10,9 +10,9 @@ namespace {
 
 std::vector<OpDef> BuildTable() {
   std::vector<OpDef> table;
-  for (auto family : {ActivationOps, ElementwiseOps, CastOps, ConvOps, BlasOps, BatchedProductOps,
-                      NormOps, ReduceOps, ShapeOps, IndexOps, LossOps, OptimiserOps, PoolOps,
-                      Mamba3Ops}) {
+  for (auto family : {ActivationOps, ElementwiseOps, CastOps, ConvOps, BlasOps,
+                      BatchedProductOps, NormOps, ReduceOps, ShapeOps, IndexOps, LossOps,
+                      OptimiserOps, PoolOps, Mamba3Ops, RandomOps, RecurrentOps}) {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));
   }

@@ -96,6 +96,8 @@ std::vector<ReferenceOp> LossReference();
 std::vector<ReferenceOp> Mamba3Reference();
 std::vector<ReferenceOp> OptimiserReference();
 std::vector<ReferenceOp> PoolReference();
+std::vector<ReferenceOp> RandomReference();
+std::vector<ReferenceOp> RecurrentReference();
 
 // All of the above.
 std::vector<ReferenceOp> AllReferences();

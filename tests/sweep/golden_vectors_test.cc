@@ -80,5 +80,37 @@ TEST_CASE("golden vectors: optimiser steps") {
   CheckGolden("adamw_step", {w, g, zero, zero, state}, {}, {{0.899000002, -2.097999996}}, 1e-8);
 }
 
+TEST_CASE("golden vectors: recurrent cells") {
+  Tensor gates(DType::F32, {1, 6}), hidden(DType::F32, {1, 2}), weight(DType::F32, {6, 2});
+  gates.data = {0.1, -0.2, 0.3, 0.4, -0.5, 0.6};
+  hidden.data = {0.5, -0.25};
+  for (size_t j = 0; j < weight.size(); ++j) weight[j] = (static_cast<double>(j) - 5) / 10;
+  const Tensor bias = Vector({0.1, 0.2, -0.1, -0.2, 0.3, -0.3});
+  CheckGolden("gru_cell", {gates, hidden, weight, bias}, {}, {{0.1252845163, 0.0723355321}});
+  CheckGolden("gru_cell", {gates, hidden, weight, Tensor()}, {}, {{0.0872493906, 0.0777265936}});
+  Tensor first_gates(DType::F32, {1, 2}), first_weight(DType::F32, {2, 2});
+  first_gates.data = {0.1, -0.2};
+  first_weight.data = {-0.5, -0.4, -0.3, -0.2};
+  CheckGolden("rnn_cell", {first_gates, hidden, first_weight, Vector({0.1, 0.2})}, {},
+              {{0.049958375, -0.0996679946}});
+}
+
+TEST_CASE("golden vectors: random numbers") {
+  Tensor replay(DType::U32, {1});
+  const auto draw = [](const char* first, const char* second, int64_t count, uint64_t seed) {
+    return Attributes().List("shape", {count}).F32(first, 0).F32(second, 1).U64("seed", seed);
+  };
+  // Philox with counter and key zero.
+  std::vector<double> units;
+  for (uint32_t word : {0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u}) {
+    units.push_back((word >> 8) / 16777216.0);
+  }
+  CheckGolden("random_uniform", {replay}, draw("low", "high", 4, 0), {units}, 0);
+  CheckGolden("random_uniform", {replay}, draw("low", "high", 5, 42),
+              {{0.6129598618, 0.4685865045, 0.0732316971, 0.3408614993, 0.9877186418}});
+  CheckGolden("random_normal", {replay}, draw("mean", "stddev", 5, 42),
+              {{2.1276901775, 2.1613730458, -0.4082711966, -1.6597529078, 2.0213190218}});
+}
+
 }  // namespace
 }  // namespace oa::testing

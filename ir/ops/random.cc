@@ -1,0 +1,174 @@
+// Random numbers: random_uniform, random_normal, dropout, and replay_advance, which makes every
+// replay draw fresh ones. All are pure functions of a seed and the replay counter, a one-element
+// state that they read in its first version; replay_advance makes the next one (FORMAT.md).
+#include <cmath>
+#include <utility>
+
+#include "ir/lower.h"
+#include "ir/op.h"
+#include "ir/ops/families.h"
+#include "schema/checked_math.h"
+#include "schema/status_macros.h"
+
+namespace oa::ir {
+namespace {
+
+constexpr char kFamily[] = "random";
+// One invocation draws a block of Philox.
+constexpr uint64_t kBlockElements = 4;
+
+OperandDef Replay() {
+  return {.name = "replay", .dtypes = Only(DType::U32), .differentiable = false};
+}
+
+KernelCall& AddSeed(const LowerContext& ctx, KernelCall& call) {
+  const uint64_t seed = ctx.attributes().u64("seed");
+  return call.U32(seed & UINT32_MAX).U32(seed >> 32);
+}
+
+uint64_t Groups(const LowerContext& ctx, const Kernel& kernel) {
+  return ctx.StridedGroups(kernel, CeilDiv(ctx.output_count_of(), kBlockElements));
+}
+
+// ---- random_uniform, random_normal ----
+
+absl::Status InferRandom(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(ctx.RequireShape(0, {1}));
+  Shape shape;
+  for (int64_t extent : ctx.attributes().list("shape")) {
+    if (extent < 0) return ctx.Fail("attribute 'shape' has the negative extent ", extent);
+    shape.push_back(static_cast<uint64_t>(extent));
+  }
+  return ctx.AddResult(DType::F32, shape);
+}
+
+absl::Status EmitRandom(LowerContext& ctx, bool normal, float first, float second) {
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("random_f32"));
+  const uint64_t count = ctx.output_count_of();
+  KernelCall call(kernel);
+  call.Buffer(ctx.in(0)).Buffer(ctx.out()).U32(count);
+  AddSeed(ctx, call).F32(first).F32(second);
+  call.Constant("normal", normal).Flops(2 * count).Grid(Groups(ctx, *kernel));
+  return ctx.Emit(std::move(call));
+}
+
+absl::Status LowerUniform(LowerContext& ctx) {
+  return EmitRandom(ctx, false, ctx.attributes().f32("low"), ctx.attributes().f32("high"));
+}
+
+absl::Status LowerNormal(LowerContext& ctx) {
+  return EmitRandom(ctx, true, ctx.attributes().f32("mean"), ctx.attributes().f32("stddev"));
+}
+
+OpDef RandomRow(const char* name, const char* equation, const char* first, const char* second,
+                absl::Status (*lower)(LowerContext&)) {
+  OpDef row;
+  row.name = name;
+  row.family = kFamily;
+  row.equation = equation;
+  row.shapes = "replay u32 [1], y [shape]";
+  row.operands = {Replay()};
+  row.results = {{.name = "y", .differentiable = false}};
+  row.attributes = {{"shape", AttributeKind::kI64List},
+                    {first, AttributeKind::kF32},
+                    {second, AttributeKind::kF32},
+                    {"seed", AttributeKind::kU64}};
+  row.allow_empty = true;
+  row.infer = InferRandom;
+  row.lower = lower;
+  return row;
+}
+
+// ---- dropout ----
+
+// (x, replay), or (g, replay) of the adjoint. Nothing is dropped with p 0: the result is a view.
+absl::Status InferDropout(InferContext& ctx) {
+  const float p = ctx.attributes().f32("p");
+  if (!(p >= 0 && p < 1)) {
+    return ctx.Fail("attribute 'p' is ", p, ", must be at least 0 and less than 1");
+  }
+  OA_RETURN_IF_ERROR(ctx.RequireShape(1, {1}));
+  return p == 0 ? ctx.AddView(0, ctx.shape(0)) : ctx.AddResult(DType::F32, ctx.shape(0));
+}
+
+absl::Status AdjointDropout(AdjointContext& ctx) {
+  OA_ASSIGN_OR_RETURN(const ValueId dx,
+                      ctx.Emit("dropout_backward", {ctx.grad(), ctx.input(1)}, ctx.attributes()));
+  ctx.SetGrad(0, dx);
+  return absl::OkStatus();
+}
+
+absl::Status LowerDropout(LowerContext& ctx) {
+  const float p = ctx.attributes().f32("p");
+  if (p == 0) return absl::OkStatus();
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("dropout_f32"));
+  const uint64_t count = ctx.output_count_of();
+  KernelCall call(kernel);
+  call.Buffer(ctx.in(0)).Buffer(ctx.in(1)).Buffer(ctx.out()).U32(count);
+  AddSeed(ctx, call).F32(p).F32(static_cast<float>(1 / (1 - static_cast<double>(p))));
+  call.Flops(2 * count).Grid(Groups(ctx, *kernel));
+  return ctx.Emit(std::move(call));
+}
+
+OpDef DropoutRow(const char* name, const char* equation, const char* operand, const char* result) {
+  OpDef row;
+  row.name = name;
+  row.family = kFamily;
+  row.equation = equation;
+  row.shapes = std::string(operand) + ", " + result + " [..], replay u32 [1]; with p 0 a view";
+  row.operands = {{.name = operand}, Replay()};
+  row.results = {{.name = result}};
+  row.attributes = {{"p", AttributeKind::kF32}, {"seed", AttributeKind::kU64}};
+  row.allow_empty = true;
+  row.infer = InferDropout;
+  row.lower = LowerDropout;
+  return row;
+}
+
+// ---- replay_advance ----
+
+absl::Status InferAdvance(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(ctx.RequireShape(0, {1}));
+  ctx.AddInPlace(0);
+  return absl::OkStatus();
+}
+
+absl::Status LowerAdvance(LowerContext& ctx) {
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("replay_advance_u32"));
+  return ctx.Emit(KernelCall(kernel).Buffer(ctx.out()));
+}
+
+OpDef AdvanceRow() {
+  OpDef row;
+  row.name = "replay_advance";
+  row.family = kFamily;
+  row.equation = "replay += 1 modulo 2^32";
+  row.shapes = "replay u32 [1]";
+  row.operands = {Replay()};
+  row.operands[0].mutated = true;
+  row.results = {{.name = "replay", .differentiable = false}};
+  row.infer = InferAdvance;
+  row.lower = LowerAdvance;
+  return row;
+}
+
+}  // namespace
+
+std::vector<OpDef> RandomOps() {
+  std::vector<OpDef> rows = {
+      RandomRow("random_uniform",
+                "y[4b + j] = low + u * (high - low), u = (word j of block b, stream 0 >> 8) / 2^24",
+                "low", "high", LowerUniform),
+      RandomRow("random_normal",
+                "y = mean + stddev * n, n from the words of stream 1 by Box and Muller", "mean",
+                "stddev", LowerNormal),
+      DropoutRow("dropout", "y = x * (u >= p ? 1 / (1 - p) : 0), u the uniforms of stream 0", "x",
+                 "y"),
+      DropoutRow("dropout_backward",
+                 "dx = g * (u >= p ? 1 / (1 - p) : 0), u the uniforms of stream 0", "g", "dx"),
+      AdvanceRow()};
+  rows[2].adjoint = AdjointDropout;
+  return rows;
+}
+
+}  // namespace oa::ir

@@ -1,0 +1,114 @@
+// recurrent_scan_backward: steps end - 1 .. begin of the adjoint of a recurrence, one workgroup a
+//   batch element (and more than one in turn). The gradient of the state behind step t is g[b, t]
+//   plus what step t + 1 sends back: dp @ weight_hh + direct; see cell_gradient in recurrent.glsl.
+//   carry brings that sum from the call before, next_carry takes it to the next one and may be the
+//   same bytes; nothing is sent back from step 0.
+// Shapes:   g, states [batch, steps, hidden], gates_i, projection, di, dp [batch, steps, gates *
+//           hidden], weight [gates * hidden, hidden], carry, next_carry [batch, hidden]; hidden <=
+//           1024. The RNN reads neither gates_i nor projection, and writes no di, which equals dp.
+// Cost:     reads the weight once a step and workgroup, from caches; 2 * gates * hidden^2 flops a
+//           step and batch element.
+// Numerics: F32; the terms of a sum in fixed parts, each in ascending order.
+#version 460
+#include "recurrent/scan.glsl"
+
+OA_LOCAL_SIZE(OA_WG);
+
+layout(constant_id = 1) const uint has_carry = 0;
+layout(constant_id = 2) const uint want_carry = 0;
+layout(constant_id = 3) const uint want_di = 0;
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
+  F32In g;
+  F32In states;
+  F32In gates_i;
+  F32In projection;
+  F32In weight;
+  F32In carry;
+  F32Out next_carry;
+  F32Out di;
+  F32Out dp;
+  uint batch;
+  uint steps;
+  uint hidden;
+  uint begin;
+  uint end;
+};
+OA_PUSH(Args);
+
+// [gates * hidden] of dp, then [hidden] of what is sent back, then the partial sums of lanes that
+// share a column: there are such only where hidden is far below its limit. 16 KiB.
+shared float work[4 * kMaxHidden];
+
+// sum over rows j of this lane of dp[j] * weight[j, unit].
+float send_back(F32In weight, Share s, uint unit, uint hidden) {
+  float sum = 0.0;
+  uint j = s.begin, at = j * hidden + unit;
+  for (; s.end - j >= kUnroll; j += kUnroll) {
+    [[unroll]] for (uint i = 0; i < kUnroll; ++i) {
+      sum = fma(work[j + i], weight.v[at], sum);
+      at += hidden;
+    }
+  }
+  [[dont_unroll]] for (; j < s.end; ++j) {
+    sum = fma(work[j], weight.v[at], sum);
+    at += hidden;
+  }
+  return sum;
+}
+
+// Adds the parts of a column; the result is valid in its first lane.
+float join(Share s, uint partial, float sum) {
+  uint lane = gl_LocalInvocationID.x;
+  work[partial + lane] = sum;
+  oa_workgroup_barrier();
+  if (s.part != 0u) return sum;
+  for (uint part = 1; part < s.parts; ++part) sum += work[partial + part * s.columns + lane];
+  return sum;
+}
+
+void main() {
+  F32In g = args.g, states = args.states, gates_i = args.gates_i, projection = args.projection;
+  F32In weight = args.weight, carry = args.carry;
+  F32Out next_carry = args.next_carry, di = args.di, dp = args.dp;
+  uint batch = args.batch, steps = args.steps, hidden = min(args.hidden, kMaxHidden);
+  uint end = min(args.end, steps), begin = min(args.begin, end), width = gates * hidden;
+  Share s = make_share(hidden, width);
+  OA_FOR_EACH_ROW(b, batch) {
+    OA_FOR_EACH_COLUMN(u, hidden) {
+      work[width + u] = has_carry != 0u ? carry.v[b * hidden + u] : 0.0;
+    }
+    for (uint t = end; t > begin;) {
+      --t;
+      uint row = b * steps + t;
+      oa_workgroup_barrier();
+      OA_FOR_EACH_COLUMN(u, hidden) {
+        float next = 0.0, h = 0.0;
+        Gates i = no_gates(), p = no_gates();
+        if (gru == 0u) {
+          next = states.v[row * hidden + u];
+        } else {
+          i = load_gates(gates_i, row * width, u, hidden);
+          p = load_gates(projection, row * width, u, hidden);
+          h = t != 0u ? states.v[(row - 1u) * hidden + u] : 0.0;
+        }
+        CellGradient d = cell_gradient(g.v[row * hidden + u] + work[width + u], next, i, p, h);
+        [[unroll]] for (uint k = 0; k < gates; ++k) work[k * hidden + u] = d.dp.v[k];
+        work[width + u] = d.direct;
+        store_gates(dp, row * width, u, hidden, d.dp);
+        if (want_di != 0u) store_gates(di, row * width, u, hidden, d.di);
+      }
+      oa_workgroup_barrier();
+      for (uint first = 0; t != 0u && first < hidden; first += s.columns) {
+        uint u = min(first + s.column, hidden - 1u);
+        float sum = send_back(weight, s, u, hidden);
+        if (s.parts > 1u) sum = join(s, width + hidden, sum);
+        if (s.part == 0u && first + s.column < hidden) work[width + u] += sum;
+      }
+    }
+    oa_workgroup_barrier();
+    OA_FOR_EACH_COLUMN(u, hidden) {
+      if (want_carry != 0u) next_carry.v[b * hidden + u] = work[width + u];
+    }
+  }
+}
