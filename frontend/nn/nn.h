@@ -5,6 +5,7 @@
 #include "frontend/nn/conv.h"    // Conv2d
 #include "frontend/nn/layer.h"   // what layers have in common; Mode
 #include "frontend/nn/linear.h"  // Linear, Embedding, SwiGluMlp
+#include "frontend/nn/mamba3.h"  // Mamba3Block
 #include "frontend/nn/norm.h"    // BatchNorm2d, LayerNorm, RmsNorm
 
 #endif  // OA_FRONTEND_NN_NN_H_

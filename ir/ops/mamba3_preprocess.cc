@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "ir/ops/families.h"
-#include "ir/ops/loop_budget.h"
 #include "ir/ops/mamba3.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
@@ -125,8 +124,7 @@ absl::Status EmitRows(LowerContext& ctx, KernelCall call, const Config& c, uint6
   const uint64_t iterations = 2 * CeilDiv(c.inner, lanes) + 3 * CeilDiv(c.heads, lanes) +
                               CeilDiv(c.angles, lanes) +
                               c.bc_rows() * (1 + 4 * CeilDiv(c.state, lanes)) + 8;
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx, ctx.RowGroups(rows), rows, iterations));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(rows, iterations));
   return ctx.Emit(std::move(call.Grid(groups)));
 }
 

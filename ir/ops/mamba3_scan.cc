@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/ops/loop_budget.h"
 #include "ir/ops/mamba3.h"
 #include "ir/ops/matmul.h"
 #include "schema/checked_math.h"
@@ -18,8 +17,6 @@ namespace {
 
 // Sequences up to this length are scanned token by token: one dispatch instead of eight.
 constexpr uint64_t kShortLength = 16;
-// Loop iterations that a CPU device allows an invocation of the step kernel (loop_budget.h).
-constexpr uint64_t kStepBudget = 50000;
 // Tokens of a chunk of the running sums of angles.
 constexpr uint64_t kAngleChunk = 64;
 
@@ -48,14 +45,13 @@ absl::Status EmitSteps(LowerContext& ctx, const ScanConfig& s, const ScanOperand
       .Constant("has_norm", s.has_norm);
   call.Flops(s.tokens() * s.heads * s.depth * s.width * (6 * s.ranks + 4));
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx, ctx.RowGroups(s.rows()), s.rows(),
-                                         s.length * StepIterations(s, *kernel)));
+                      ctx.RowGroups(s.rows(), s.length * StepIterations(s, *kernel)));
   return ctx.Emit(std::move(call.Grid(groups)));
 }
 
 bool ScansStepwise(const LowerContext& ctx, const ScanConfig& s, const Kernel& step) {
   if (s.length > kShortLength) return false;
-  return !ctx.profile().is_cpu || s.length * StepIterations(s, step) <= kStepBudget;
+  return !ctx.profile().is_cpu || s.length * StepIterations(s, step) <= kLoopBudget;
 }
 
 absl::Status EmitStepwise(LowerContext& ctx, const ScanConfig& s) {
@@ -116,16 +112,13 @@ BufferSlice ScanLowering::PerSlot(absl::string_view name, const Shape& extents) 
 }
 
 absl::Status ScanLowering::EmitItems(KernelCall call, uint64_t items, uint64_t iterations) {
-  const Kernel& kernel = call.kernel();
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx_, ctx_.StridedGroups(kernel, items),
-                                         CeilDiv(items, kernel.local_size[0]), iterations + 1));
+                      ctx_.StridedGroups(call.kernel(), items, iterations + 1));
   return ctx_.Emit(std::move(call.Grid(groups)));
 }
 
 absl::Status ScanLowering::EmitRows(KernelCall call, uint64_t rows, uint64_t iterations) {
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx_, ctx_.RowGroups(rows), rows, iterations + 1));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx_.RowGroups(rows, iterations + 1));
   return ctx_.Emit(std::move(call.Grid(groups)));
 }
 
