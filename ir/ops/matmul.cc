@@ -35,10 +35,18 @@ bool ReadsQuads(const MatrixView& view, uint64_t line_stride, uint64_t k_stride,
          view.batch_stride % 4 == 0 && view.slice.offset % 16 == 0 && (along_k || lines % 4 == 0);
 }
 
+// Whether large tiles would compute much behind the edges of the results: more than half as much
+// again as tiles of half the side, for example for the 64 x 64 products of batched small matrices.
+bool WastesLargeTile(const Product& p) {
+  constexpr uint64_t kHalf = kLargeTile / 2;
+  const uint64_t large = AlignUp(p.m, kLargeTile) * AlignUp(p.n, kLargeTile);
+  return 2 * large > 3 * AlignUp(p.m, kHalf) * AlignUp(p.n, kHalf);
+}
+
 // The large tile wins where there are nearly enough of them to fill the device.
 bool SuitsLargeTile(const LowerContext& context, const Product& p) {
   const uint64_t tiles = CeilDiv(p.m, kLargeTile) * CeilDiv(p.n, kLargeTile) * p.batch;
-  return !context.profile().is_cpu && p.n % 4 == 0 && 4 * tiles >= 3 * ComputeUnits(context) &&
+  return !context.profile().is_cpu && p.n % 4 == 0 && !WastesLargeTile(p) && 4 * tiles >= 3 * ComputeUnits(context) &&
          ReadsQuads(p.a, p.a.row_stride, p.a.column_stride, p.m) &&
          ReadsQuads(p.b, p.b.column_stride, p.b.row_stride, p.n);
 }
