@@ -29,12 +29,13 @@ class Compiler {
       return absl::InvalidArgumentError(absl::StrCat("guard_bytes is ", options_.guard_bytes,
                                                      ", must be a multiple of ", kTensorAlignment));
     }
+    OA_RETURN_IF_ERROR(CheckRoutes(options_.routes));
     const DeviceProfile& profile = options_.profile;
     Start();
     OA_ASSIGN_OR_RETURN(const std::vector<NodeId> nodes, Prune(graph_));
     node_count_ = nodes.size();
     ReportNodes(nodes);
-    OA_ASSIGN_OR_RETURN(program_, LowerGraph(graph_, nodes, pack_, profile));
+    OA_ASSIGN_OR_RETURN(program_, LowerGraph(graph_, nodes, pack_, profile, options_.routes));
     OA_RETURN_IF_ERROR(Report("lower"));
     if (options_.fuse) result_.fusions = Fuse(program_, profile);
     OA_RETURN_IF_ERROR(Report("fuse"));

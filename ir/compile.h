@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph.h"
+#include "ir/routes.h"
 #include "schema/device_profile.h"
 #include "schema/kernel_pack.h"
 #include "schema/plan.h"
@@ -18,6 +19,7 @@ namespace oa::ir {
 struct CompileOptions {
   DeviceProfile profile;
   bool fuse = true;
+  Routes routes;  // instead of what the lowerings would choose
   // Tests: give every transient its own place and leave unused bytes between all buffers.
   bool reuse_memory = true;
   uint64_t guard_bytes = 0;  // multiple of kTensorAlignment

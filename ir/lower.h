@@ -62,6 +62,9 @@ class LowerContext {
   const Node& node() const { return graph_.nodes()[node_]; }
   const Attributes& attributes() const { return node().attributes; }
   const DeviceProfile& profile() const { return profile_; }
+  // The route that the compilation asks for; "": choose one.
+  const std::string& route() const { return route_; }
+  void set_route(absl::string_view route) { route_ = std::string(route); }
   bool has_input(int i) const { return node().inputs[i] != kAbsent; }
   bool has_output(int i) const { return node().outputs[i] != kAbsent; }
   int input_count() const { return static_cast<int>(node().inputs.size()); }
@@ -119,6 +122,7 @@ class LowerContext {
   const DeviceProfile& profile_;
   Program& program_;
   const std::vector<int32_t>& storage_buffers_;  // by StorageId
+  std::string route_;
 };
 
 }  // namespace oa::ir

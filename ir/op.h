@@ -55,6 +55,8 @@ struct OpDef {
   std::vector<ResultDef> results;
   std::vector<AttributeDef> attributes;
   bool allow_empty = false;  // operands may have zero elements
+  // Ways to lower it that a compilation can ask for (ir/routes.h); empty: there is one.
+  std::vector<std::string> routes;
   // Validates beyond what the fields above say and declares the results.
   absl::Status (*infer)(InferContext&) = nullptr;
   // Records the adjoint; null means "not differentiable", on purpose.

@@ -206,6 +206,7 @@ OpDef ScanRow() {
             : "S = e^adt S + scale x k^T, y = (e^adt S q + (d + gamma q.k) x) silu(z)");
   AddOperands(row, kMimo, true);
   row.results = {{.name = "y"}};
+  row.routes = {"sequential", "parallel"};
   row.infer = InferScan<kMimo>;
   row.adjoint = Adjoint<kMimo>;
   row.lower = LowerScan<kMimo>;
@@ -236,6 +237,8 @@ OpDef BackwardRow() {
   for (int i = 0; i < ScanOperandCount(kMimo); ++i) {
     row.results.push_back({.name = absl::StrCat("d_", kOperandNames[i]), .optional = true});
   }
+  row.routes = kMimo ? std::vector<std::string>{"staged", "parallel"}
+                     : std::vector<std::string>{"short", "chunked", "generic", "parallel"};
   row.infer = InferBackward<kMimo>;
   row.lower = LowerScanBackward<kMimo>;
   return row;
@@ -261,10 +264,14 @@ ScanConfig ScanConfigOf(const Attributes& attributes, bool mimo) {
   return s;
 }
 
-ScanChunks ChunksOf(const ScanConfig& config) {
+ScanChunks ChunksOf(const ScanConfig& config, absl::string_view route) {
   constexpr uint64_t kSide = 64, kLeastTokens = 8;
+  uint64_t tokens = std::max(kSide / config.ranks, kLeastTokens);
+  if (route == "generic") tokens = 32;
+  if (route == "chunked") tokens = 16;
+  if (route == "short" || route == "staged") tokens = 1;
   ScanChunks chunks;
-  chunks.tokens = std::min(config.length, std::max(kSide / config.ranks, kLeastTokens));
+  chunks.tokens = std::min(config.length, tokens);
   chunks.count = CeilDiv(config.length, chunks.tokens);
   return chunks;
 }

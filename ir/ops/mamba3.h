@@ -41,16 +41,20 @@ constexpr int ScanOperandCount(bool mimo) { return mimo ? 15 : 11; }
 using ScanOperands = std::array<BufferSlice, 15>;
 ScanOperands ScanOperandsAt(const LowerContext& ctx, int first, const ScanConfig& config);
 
-// How a sequence is cut: chunks of `tokens` each, the last one padded. A function of the shape
-// alone, so that results do not depend on the device. A chunk is a matrix of tokens * ranks rows,
-// about 64: what fills a tile of a product.
+// How a sequence is cut: chunks of `tokens` each, the last one padded.
 struct ScanChunks {
   uint64_t tokens = 0;  // of a chunk
   uint64_t count = 0;   // of chunks in a sequence
   uint64_t slots() const { return tokens * count; }
   bool carried() const { return count > 1; }  // states pass between chunks
 };
-ScanChunks ChunksOf(const ScanConfig& config);
+// By route, a function of the shape alone, so that results do not depend on the device:
+//   parallel (the default)  64 / ranks tokens, at least 8: a matrix that fills a tile of a product;
+//   generic                 32 tokens: half the memory of the products within a chunk;
+//   chunked                 16 tokens;
+//   short, staged           1 token: the state before every token is stored, nothing else differs
+//                           from the plain recurrence.
+ScanChunks ChunksOf(const ScanConfig& config, absl::string_view route = "");
 
 // Values inside the chunked scan; see kernels/mamba3/mamba3.glsl for their layout. Empty where a
 // pass has no use for one.

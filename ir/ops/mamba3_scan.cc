@@ -49,7 +49,9 @@ absl::Status EmitSteps(LowerContext& ctx, const ScanConfig& s, const ScanOperand
   return ctx.Emit(std::move(call.Grid(groups)));
 }
 
+// Route "sequential"; else by length, and on CPU devices by the loop limit.
 bool ScansStepwise(const LowerContext& ctx, const ScanConfig& s, const Kernel& step) {
+  if (!ctx.route().empty()) return ctx.route() == "sequential";
   if (s.length > kShortLength) return false;
   return !ctx.profile().is_cpu || s.length * StepIterations(s, step) <= kLoopBudget;
 }
@@ -98,7 +100,7 @@ absl::Status EmitZeros(LowerContext& ctx, BufferSlice slice) {
 ScanLowering::ScanLowering(LowerContext& ctx, bool mimo, int first_operand)
     : ctx_(ctx),
       config_(ScanConfigOf(ctx.attributes(), mimo)),
-      chunks_(ChunksOf(config_)),
+      chunks_(ChunksOf(config_, ctx.route())),
       operands_(ScanOperandsAt(ctx, first_operand, config_)) {}
 
 BufferSlice ScanLowering::Scratch(absl::string_view name, const Shape& shape) {

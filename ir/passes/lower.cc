@@ -28,8 +28,8 @@ absl::Status CheckAddressable(const PlanBuffer& buffer) {
 class GraphLowering {
  public:
   GraphLowering(const Graph& graph, const std::vector<NodeId>& nodes, const KernelPack& pack,
-                const DeviceProfile& profile)
-      : graph_(graph), nodes_(nodes), pack_(pack), profile_(profile) {}
+                const DeviceProfile& profile, const Routes& routes)
+      : graph_(graph), nodes_(nodes), pack_(pack), profile_(profile), routes_(routes) {}
 
   absl::StatusOr<Program> Run() {
     program_.name = graph_.name();
@@ -167,6 +167,8 @@ class GraphLowering {
     if (node.op->lower != nullptr && has_work) {
       const size_t before = program_.buffers.size();
       LowerContext context(graph_, id, pack_, profile_, program_, buffers_);
+      const auto route = routes_.find(node.op->name);
+      if (route != routes_.end()) context.set_route(route->second);
       OA_RETURN_IF_ERROR(node.op->lower(context));
       for (size_t b = before; b < program_.buffers.size(); ++b) {
         OA_RETURN_IF_ERROR(CheckAddressable(program_.buffers[b]));
@@ -184,6 +186,7 @@ class GraphLowering {
   const std::vector<NodeId>& nodes_;
   const KernelPack& pack_;
   const DeviceProfile& profile_;
+  const Routes& routes_;
   Program program_;
   std::vector<bool> used_;              // by StorageId, like the next three
   std::vector<uint32_t> last_version_;  // the newest one that a needed node makes or reads
@@ -196,8 +199,9 @@ class GraphLowering {
 }  // namespace
 
 absl::StatusOr<Program> LowerGraph(const Graph& graph, const std::vector<NodeId>& nodes,
-                                   const KernelPack& pack, const DeviceProfile& profile) {
-  return GraphLowering(graph, nodes, pack, profile).Run();
+                                   const KernelPack& pack, const DeviceProfile& profile,
+                                   const Routes& routes) {
+  return GraphLowering(graph, nodes, pack, profile, routes).Run();
 }
 
 }  // namespace oa::ir

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "ir/graph.h"
 #include "ir/program.h"
+#include "ir/routes.h"
 #include "schema/device_profile.h"
 #include "schema/kernel_pack.h"
 
@@ -15,7 +16,8 @@ namespace oa::ir {
 // The program of `nodes`, which are in execution order. Unimplemented when an operator has no
 // kernel for the profile or a value has more elements than kernels can address.
 absl::StatusOr<Program> LowerGraph(const Graph& graph, const std::vector<NodeId>& nodes,
-                                   const KernelPack& pack, const DeviceProfile& profile);
+                                   const KernelPack& pack, const DeviceProfile& profile,
+                                   const Routes& routes = {});
 
 }  // namespace oa::ir
 

@@ -14,6 +14,7 @@ absl::StatusOr<exec::TensorMap> RunGraph(const ir::Graph& graph,
   ir::CompileOptions compile;
   compile.profile = device->info().profile;
   compile.fuse = options.fuse;
+  compile.routes = options.routes;
   if (options.guarded) {
     compile.reuse_memory = false;
     compile.guard_bytes = 256;

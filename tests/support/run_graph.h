@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "executor/session.h"
 #include "ir/graph.h"
+#include "ir/routes.h"
 
 namespace oa::testing {
 
@@ -18,6 +19,7 @@ struct RunOptions {
   // and the guards are verified after the replay.
   bool guarded = true;
   int replays = 1;
+  ir::Routes routes;
 };
 
 using Bytes = std::vector<uint8_t>;

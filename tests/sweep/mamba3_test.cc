@@ -510,6 +510,33 @@ TEST_CASE("mamba3: an angle that all tokens share changes nothing") {
   CheckSame(results, "a.", "b.", 1e-5);
 }
 
+// ---- Routes ----
+
+TEST_CASE("mamba3: all routes agree, on both sides of every chunk's end") {
+  if (TestDevice() == nullptr) return;
+  for (bool mimo : {false, true}) {
+    for (uint32_t length : {1u, 16u, 17u, 33u, 65u}) {
+      const Config s = {1, length, 2, 1, 3, 5, 2, mimo ? 3u : 1u, true, true, mimo, mimo};
+      INFO(s.op(), " of length ", length);
+      const std::vector<Tensor> operands = Operands(s);
+      Program program;
+      program.Scan(s, operands, Wave(operands[kX].shape, 15, 1, 0), "");
+      const std::map<std::string, Tensor> expected = program.Run();
+      for (const std::string& op : {s.op(), s.op() + "_backward"}) {
+        for (const std::string& route : ir::FindOp(op)->routes) {
+          INFO("route ", route);
+          RunOptions options;
+          options.routes = {{op, route}};
+          for (const auto& [name, tensor] : program.Run(options)) {
+            INFO(name);
+            CheckClose(tensor, expected.at(name), 3e-6);
+          }
+        }
+      }
+    }
+  }
+}
+
 // ---- Long sequences ----
 
 TEST_CASE("mamba3: long sequences stay accurate") {

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "ir/compile.h"
 #include "schema/file_io.h"
 #include "schema/status_macros.h"
@@ -69,11 +70,25 @@ void PrintFusions(std::vector<ir::FusionNote> fusions) {
   }
 }
 
+// "OP=ROUTE" each.
+absl::StatusOr<ir::Routes> ParseRoutes(const std::vector<std::string>& texts) {
+  ir::Routes routes;
+  for (const std::string& text : texts) {
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(text, absl::MaxSplits('=', 1));
+    routes[parts.first] = parts.second;
+  }
+  const absl::Status status = ir::CheckRoutes(routes);
+  if (!status.ok()) return WithExit(Annotate(status, "--route"), kExitUsage);
+  return routes;
+}
+
 absl::StatusOr<ir::Compiled> Compile(const CompileFlags& flags, const ir::Graph& graph,
                                      const KernelPack& pack) {
   ir::CompileOptions options;
   OA_ASSIGN_OR_RETURN(options.profile, ChooseProfile(flags));
   options.fuse = !flags.no_fuse;
+  OA_ASSIGN_OR_RETURN(options.routes, ParseRoutes(flags.routes));
   options.on_pass = [&](absl::string_view pass, const std::string& text) {
     if (!absl::c_linear_search(flags.dump_after, pass)) return;
     std::printf("# after %s\n%s", std::string(pass).c_str(), text.c_str());
@@ -119,6 +134,8 @@ void AddCompileFlags(CLI::App& app, CompileFlags& f) {
   app.add_option("--kernels", f.kernels,
                  "Kernel pack (default: $OA_KERNELS, then\nkernels.oak beside the program)");
   app.add_flag("--no-fuse", f.no_fuse, "One operator, one kernel: for finding faults");
+  AddRepeated(app, "--route", f.routes,
+              "Lower an operator by this route, as OP=ROUTE;\n`oa-run ops OP` lists them; repeatable");
   app.add_flag("--bundle", f.bundle, "Put the kernels that are used into the plan");
   app.add_option("--report", f.report,
                  "Write a page with passes, memory map, fusions and\n"

@@ -17,6 +17,7 @@ struct CompileFlags {
   std::string kernels;
   std::string report;
   std::vector<std::string> dump_after;
+  std::vector<std::string> routes;
   bool no_fuse = false;
   bool bundle = false;
   bool quiet = false;
