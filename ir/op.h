@@ -45,12 +45,22 @@ struct ResultDef {
   bool differentiable = true;  // false: detached (indices, statistics)
 };
 
+// In OpDef::rejects and OpDef::kernels.
+inline constexpr char kNothingMore[] = "nothing more";
+inline constexpr char kElementwise[] = "elementwise";
+
 struct OpDef {
   std::string name;
   std::string family;
   uint32_t version = 1;
   std::string equation;  // one line for the reference page
   std::string shapes;    // one line: "x [.., n], y [.., n]"
+  // What `infer` refuses beyond what the fields below say, as one line: "x not of rank 4; weight
+  // not [C]". A backward row may leave it empty: the table says that shapes must fit the forward
+  // row. kNothingMore when there is nothing.
+  std::string rejects;
+  // Limits, special cases and extensions, for the reference page; may be empty.
+  std::string notes;
   std::vector<OperandDef> operands;
   std::vector<ResultDef> results;
   std::vector<AttributeDef> attributes;
@@ -63,6 +73,9 @@ struct OpDef {
   absl::Status (*adjoint)(AdjointContext&) = nullptr;
   // Emits dispatches; null only for pure views.
   absl::Status (*lower)(LowerContext&) = nullptr;
+  // Base names of the kernels that `lower` may use, kElementwise for elementwise programs. A test
+  // compares them with what samples are lowered to.
+  std::vector<std::string> kernels;
 
   // What the row says about operand or result `i` of a call; the last one covers all further ones.
   const OperandDef& operand(size_t i) const { return operands[std::min(i, operands.size() - 1)]; }

@@ -74,8 +74,10 @@ void AddSwigluRows(std::vector<OpDef>& rows) {
                       {Operand("gate"), Operand("up")}, {{.name = "y"}});
   row.allow_empty = true;
   row.infer = InferSameShape;
+  row.rejects = "gate and up of different shapes";
   row.adjoint = AdjointSwiglu;
   row.lower = LowerSwiglu;
+  row.kernels = {kElementwise};
   rows.push_back(row);
 
   row = BackwardRow(row,
@@ -85,6 +87,7 @@ void AddSwigluRows(std::vector<OpDef>& rows) {
                     OptionalResults({"dgate", "dup"}));
   row.infer = InferSwigluBackward;
   row.lower = LowerSwigluBackward;
+  row.kernels = {kElementwise};
   rows.push_back(row);
 }
 
@@ -152,8 +155,10 @@ void AddSiluMulRows(std::vector<OpDef>& rows) {
   row.attributes = {IntegerAttribute("intermediate_size")};
   row.allow_empty = true;
   row.infer = InferSiluMul;
+  row.rejects = "intermediate_size below 1; a last extent that is not 2 * intermediate_size";
   row.adjoint = AdjointSiluMul;
   row.lower = LowerSiluMul;
+  row.kernels = {"silu_mul_f32", "silu_mul_f32_v4"};
   rows.push_back(row);
 
   row = BackwardRow(row,
@@ -163,6 +168,7 @@ void AddSiluMulRows(std::vector<OpDef>& rows) {
                     {Operand("g"), Operand("input")}, {{.name = "dx"}});
   row.infer = InferSiluMulBackward;
   row.lower = LowerSiluMulBackward;
+  row.kernels = {"silu_mul_backward_f32", "silu_mul_backward_f32_v4"};
   rows.push_back(row);
 }
 

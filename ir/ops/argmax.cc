@@ -66,7 +66,9 @@ OpDef ArgmaxRow() {
                "x [.., C], y i32 [..]; [1] for rank 1"},
               {Operand("x")}, {DetachedResult("y")});
   row.infer = InferArgmax;
+  row.rejects = "a last extent above 2^31 - 1";
   row.lower = LowerArgmax;
+  row.kernels = {"argmax_f32"};
   return row;
 }
 
@@ -118,7 +120,9 @@ OpDef AccuracyRow() {
                       {DetachedOperand("logits"), DetachedOperand("labels", kIndexTypes)},
                       {DetachedResult("y")});
   row.infer = InferAccuracy;
+  row.rejects = "not one label for each row of logits; a last extent above 2^31 - 1";
   row.lower = LowerAccuracy;
+  row.kernels = {"argmax_f32", "count_matches_u32"};
   return row;
 }
 

@@ -139,6 +139,7 @@ OpDef GradientRow(const OpDef& forward, const char* equation) {
       OptionalResults({"dx", "dweight", "dbias"}));
   row.infer = InferBackward;
   row.lower = LowerBackward<kTraining>;
+  row.kernels = {"channel_sums_f32", "batch_norm_backward_f32"};
   return row;
 }
 
@@ -151,9 +152,14 @@ OpDef TrainingRow() {
       {Operand("x"), Operand("weight"), Operand("bias")},
       {{.name = "y"}, DetachedResult("mean"), DetachedResult("variance")});
   row.attributes = {RealAttribute("epsilon")};
+  row.rejects = "x not of rank 4; vectors that are not [C]; epsilon not finite or not above 0";
+  row.notes =
+      "The variance is the biased one, from centred values. Running statistics are kept by the "
+      "caller.";
   row.infer = InferTraining;
   row.adjoint = AdjointTraining;
   row.lower = LowerTraining;
+  row.kernels = {"channel_statistics_f32", "batch_norm_f32"};
   return row;
 }
 
@@ -164,9 +170,11 @@ OpDef WithStatsRow() {
   row.operands = {Operand("x"), DetachedOperand("mean"), DetachedOperand("variance"),
                   Operand("weight"), Operand("bias")};
   row.results = {{.name = "y"}};
+  row.notes.clear();
   row.infer = InferWithStats;
   row.adjoint = AdjointWithStats;
   row.lower = LowerWithStats;
+  row.kernels = {"batch_norm_f32"};
   return row;
 }
 

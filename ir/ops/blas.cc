@@ -132,12 +132,15 @@ struct Functions {
 };
 
 // A product with operands (left, right, ..) and its backward row, with operands (g, left, right).
-void AddRows(const RowText& text, Functions forward, const BackwardText& gradient,
-             Functions backward, std::vector<OperandDef> operands, std::vector<OpDef>& rows) {
+void AddRows(const RowText& text, const char* rejects, Functions forward,
+             const BackwardText& gradient, Functions backward, std::vector<OperandDef> operands,
+             std::vector<OpDef>& rows) {
   OpDef row = MakeRow(text, std::move(operands), {{.name = "y"}});
   row.infer = forward.infer;
+  row.rejects = rejects;
   row.adjoint = Adjoint;
   row.lower = forward.lower;
+  row.kernels = ProductKernels();
   rows.push_back(row);
 
   const std::string left = row.operands[0].name, right = row.operands[1].name;
@@ -147,6 +150,7 @@ void AddRows(const RowText& text, Functions forward, const BackwardText& gradien
   }
   row.infer = backward.infer;
   row.lower = backward.lower;
+  row.kernels = ProductKernels();
   rows.push_back(std::move(row));
 }
 
@@ -155,15 +159,16 @@ void AddRows(const RowText& text, Functions forward, const BackwardText& gradien
 std::vector<OpDef> BlasOps() {
   std::vector<OpDef> rows;
   AddRows({"matmul", "blas", "y[i,j] = sum_k a[i,k] * b[k,j]", "a [M,K], b [K,N], y [M,N]"},
-          {InferMatmul, LowerMatmul},
+          "a or b not of rank 2; inner extents that differ", {InferMatmul, LowerMatmul},
           {"da = g b^T, db = a^T g", "g [M,N], a [M,K], b [K,N], da [M,K], db [K,N]"},
           {InferMatmulBackward, LowerMatmulBackward}, {Operand("a"), Operand("b")}, rows);
   AddRows({"mat_mul_nt", "blas", "y[r,n] = sum_k a[r,k] * b[n,k]", "a [..,K], b [N,K], y [..,N]"},
-          {InferNt, LowerNt},
+          "b not of rank 2; last extents that differ", {InferNt, LowerNt},
           {"da = g b, db = g^T a", "g [..,N], a [..,K], b [N,K], da [..,K], db [N,K]"},
           {InferNtBackward, LowerNtBackward}, {Operand("a"), Operand("b")}, rows);
   AddRows({"linear", "blas", "y[r,n] = sum_k x[r,k] * weight[n,k] + bias[n]",
            "x [..,K], weight [N,K], bias [N] or absent, y [..,N]"},
+          "weight not of rank 2; last extents that differ; a bias that is not [N]",
           {InferNt, LowerNt},
           {"dx = g weight, dweight = g^T x, dbias = column sum of g",
            "g [..,N], x [..,K], weight [N,K], dx [..,K], dweight [N,K], dbias [N]"},

@@ -78,8 +78,10 @@ OpDef Row(const char* name, const char* equation, const char* shapes,
   OpDef row = MakeRow({name, "blas", equation, shapes}, {Operand("left"), Operand("right")},
                       {{.name = "y"}});
   row.infer = Infer<kForm>;
+  row.rejects = "left or right not of rank 3; batch or summed extents that differ";
   row.adjoint = adjoint;
   row.lower = Lower<kForm>;
+  row.kernels = ProductKernels();
   return row;
 }
 

@@ -72,8 +72,11 @@ OpDef CastRow() {
   }
   row.allow_empty = true;
   row.infer = InferCast;
+  row.rejects = kNothingMore;
+  row.notes = "Has a gradient between f32 and bf16 only; integer casts cut it.";
   row.adjoint = AdjointCast;
   row.lower = LowerCast;
+  row.kernels = {kElementwise, "cast"};
   return row;
 }
 
@@ -84,6 +87,7 @@ OpDef DetachRow() {
       MakeRow({"detach", kFamily, "y = x, without a gradient", "input [..], y [..]; a view"},
               {DetachedOperand("input", kAnyType)}, {DetachedResult("y")});
   row.allow_empty = true;
+  row.rejects = kNothingMore;
   row.infer = [](InferContext& ctx) { return ctx.AddView(0, ctx.shape(0)); };
   return row;
 }
@@ -119,8 +123,10 @@ OpDef FullRow() {
   OpDef row = MakeRow({"full", kFamily, "y = value", "y [shape]"}, {}, {DetachedResult("y")});
   row.attributes = {{"shape", AttributeKind::kI64List}, RealAttribute("value")};
   row.allow_empty = true;
+  row.rejects = "a negative extent; a rank of 0 or above 8";
   row.infer = InferFull;
   row.lower = LowerFill;
+  row.kernels = {"fill_f32"};
   return row;
 }
 
@@ -129,8 +135,10 @@ OpDef FillRow() {
                       {MutatedOperand("dst")}, {DetachedResult("dst")});
   row.attributes = {RealAttribute("value")};
   row.allow_empty = true;
+  row.rejects = kNothingMore;
   row.infer = InferFill;
   row.lower = LowerFill;
+  row.kernels = {"fill_f32"};
   return row;
 }
 

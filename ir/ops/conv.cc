@@ -259,6 +259,7 @@ absl::Status LowerBackward(LowerContext& ctx) {
 struct Text {
   const char* name;
   const char* equation;
+  const char* rejects;
   const char* gradient;
   const char* x;
   const char* weight;
@@ -277,8 +278,10 @@ void AddRows(const Text& text, const char* last, std::vector<OpDef>& rows) {
   row.attributes = {IntegerAttribute("stride"), IntegerAttribute("padding")};
   if (last != nullptr) row.attributes.push_back(IntegerAttribute(last));
   row.infer = Infer<kKind>;
+  row.rejects = text.rejects;
   row.adjoint = Adjoint;
   row.lower = Lower<kKind>;
+  row.kernels = {kKind.transposed ? "conv_data_f32" : "conv_f32"};
   rows.push_back(row);
 
   row = BackwardRow(
@@ -289,6 +292,8 @@ void AddRows(const Text& text, const char* last, std::vector<OpDef>& rows) {
       kHasBias ? OptionalResults({"dx", "dweight", "dbias"}) : OptionalResults({"dx", "dweight"}));
   row.infer = InferBackward<kKind, kHasBias>;
   row.lower = LowerBackward<kKind>;
+  row.kernels = {kKind.transposed ? "conv_f32" : "conv_data_f32", "conv_weight_f32"};
+  if (kHasBias) row.kernels.push_back("conv_bias_f32");
   rows.push_back(row);
 }
 
@@ -299,23 +304,33 @@ std::vector<OpDef> ConvOps() {
   std::vector<OpDef> rows;
   AddRows<kConv1d, true>(
       {"conv_1d", "y[n,o,l] = bias[o] + sum_{c,k} x[n,c,l*stride+k*dilation-padding]*weight[o,c,k]",
+       "x or weight not of rank 3; a weight for other channels; a bias that is not [O]; stride or "
+       "dilation 0; a kernel larger than the padded extent",
        kAll, "[N,C,L]", "[O,C,K]", "[N,O,OL]"},
       "dilation", rows);
   AddRows<kConv2d, true>({"conv_2d",
                           "y[n,o,i,j] = bias[o] + sum_{c,a,b} "
                           "x[n,c,i*stride+a-padding,j*stride+b-padding]*weight[o,c,a,b], c in the "
                           "group of o",
+                          "x or weight not of rank 4; a kernel that is not square; groups that do "
+                          "not divide both channel counts; a weight for other channels; a bias "
+                          "that is not [O]; stride or groups 0; a kernel larger than the padded "
+                          "extents",
                           kAll, "[N,C,H,W]", "[O,C/groups,K,K]", "[N,O,OH,OW]"},
                          "groups", rows);
   AddRows<kTransposed1d, false>(
       {"conv_transpose_1d",
        "y[n,o,j] = sum over i*stride+k*dilation-padding = j and c of x[n,c,i]*weight[c,o,k]",
+       "x or weight not of rank 3; a weight for other channels; stride or dilation 0; padding that "
+       "leaves nothing of the output",
        "dx, dweight: the adjoints", "[N,C,L]", "[C,O,K]", "[N,O,OL]"},
       "dilation", rows);
   AddRows<kTransposed2d, true>(
       {"conv_transpose_2d",
        "y[n,o,i,j] = bias[o] + sum over h*stride+a-padding = i, w*stride+b-padding = j and c of "
        "x[n,c,h,w]*weight[c,o,a,b]",
+       "x or weight not of rank 4; a kernel that is not square; a weight for other channels; a "
+       "bias that is not [O]; stride 0; padding that leaves nothing of the output",
        kAll, "[N,C,H,W]", "[C,O,K,K]", "[N,O,OH,OW]"},
       nullptr, rows);
   return rows;

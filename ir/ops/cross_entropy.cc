@@ -204,8 +204,12 @@ void AddCrossEntropy(std::vector<OpDef>& rows) {
                       {{.name = "loss"}, DetachedResult("rows_counted")});
   row.attributes = {{"ignore_index", AttributeKind::kOptionalI64}};
   row.infer = InferCrossEntropy;
+  row.rejects = "logits not of rank 2; labels not [R]";
+  row.notes =
+      "A label outside [0, C) that is not ignored makes the loss and the gradient of its row NaN.";
   row.adjoint = AdjointCrossEntropy;
   row.lower = LowerForward;
+  row.kernels = {"cross_entropy_f32", "cross_entropy_f32_narrow", "cross_entropy_mean_f32"};
   rows.push_back(row);
 
   row = BackwardRow(
@@ -215,6 +219,7 @@ void AddCrossEntropy(std::vector<OpDef>& rows) {
       {{.name = "dlogits"}});
   row.infer = InferCrossEntropyBackward;
   row.lower = LowerBackward;
+  row.kernels = {"cross_entropy_backward_f32", "cross_entropy_backward_f32_narrow"};
   rows.push_back(std::move(row));
 }
 
@@ -227,8 +232,10 @@ void AddMasked(std::vector<OpDef>& rows) {
       {{.name = "loss"}});
   row.attributes = {IntegerAttribute("valid_count")};
   row.infer = InferMasked;
+  row.rejects = "logits not of rank 2; labels or mask not [R]; valid_count outside 1 to R";
   row.adjoint = AdjointMasked;
   row.lower = LowerForward;
+  row.kernels = {"cross_entropy_f32", "cross_entropy_f32_narrow", "cross_entropy_mean_f32"};
   rows.push_back(row);
 
   std::vector<OperandDef> operands = row.operands;
@@ -237,6 +244,7 @@ void AddMasked(std::vector<OpDef>& rows) {
                     std::move(operands), {{.name = "dlogits"}});
   row.infer = InferMaskedBackward;
   row.lower = LowerBackward;
+  row.kernels = {"cross_entropy_backward_f32", "cross_entropy_backward_f32_narrow"};
   rows.push_back(std::move(row));
 }
 

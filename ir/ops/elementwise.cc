@@ -107,7 +107,9 @@ void AddBinary(std::vector<OpDef>& rows, const char* name, const char* equation,
   row.allow_empty = true;
   row.infer = InferBroadcast;
   row.adjoint = adjoint;
+  row.rejects = "shapes that do not broadcast";
   row.lower = LowerBinary<kOpcode>;
+  row.kernels = {kElementwise};
   rows.push_back(std::move(row));
 }
 
@@ -211,6 +213,7 @@ void AddComparisonRows(std::vector<OpDef>& rows) {
   row.name = "equal";
   row.equation = "y = x == value ? 1 : 0";
   row.operands[0].dtypes = Only(DType::F32) | Only(DType::I32);
+  row.notes = "i32 is compared exactly.";
   row.lower = LowerEqual;
   rows.push_back(row);
 }
@@ -228,7 +231,9 @@ void AddAccumulateRow(std::vector<OpDef>& rows) {
                       {MutatedOperand("dst"), DetachedOperand("src")}, {DetachedResult("dst")});
   row.allow_empty = true;
   row.infer = InferAccumulate;
+  row.rejects = "dst and src of different shapes";
   row.lower = LowerBinary<OA_EW_ADD>;
+  row.kernels = {kElementwise};
   rows.push_back(std::move(row));
 }
 

@@ -76,7 +76,9 @@ inline OpDef UnaryRow(const UnaryFamily& family, const UnaryText& text) {
       {Operand(family.operand)}, {{.name = "y"}});
   if (text.scalar != nullptr) row.attributes = {RealAttribute(text.scalar)};
   row.allow_empty = true;
+  row.rejects = kNothingMore;
   row.infer = InferSameShape;
+  row.kernels = {kElementwise};
   return row;
 }
 
@@ -99,6 +101,7 @@ void AddUnary(std::vector<OpDef>& rows, const UnaryFamily& family, const UnaryTe
                           {text.derivative, std::string("g [..], ") + saved + " [..], dx [..]"},
                           {Operand("g"), Operand(saved)}, {{.name = "dx"}});
   row.lower = LowerUnaryBackward<kBackward>;
+  row.kernels = {kElementwise};
   rows.push_back(std::move(row));
 }
 

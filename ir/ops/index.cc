@@ -156,7 +156,10 @@ std::vector<OpDef> GatherRows() {
   row.allow_empty = true;
   row.infer = InferGather;
   row.adjoint = AdjointGather;
+  row.rejects = "a table not of rank 2; a result of rank above 8";
+  row.notes = "Also called embedding. An index that is out of range has no gradient.";
   row.lower = LowerGather;
+  row.kernels = {"gather_u32", "gather_u32x4"};
 
   OpDef backward =
       BackwardRow(row,
@@ -166,6 +169,7 @@ std::vector<OpDef> GatherRows() {
   backward.attributes = {IntegerAttribute("rows")};
   backward.infer = InferGatherBackward;
   backward.lower = LowerGatherBackward;
+  backward.kernels = {"index_lists_u32", "gather_backward_f32"};
   return {row, backward};
 }
 

@@ -1,6 +1,7 @@
 // Losses over equal shapes: an elementwise term, averaged. Cross entropy is in cross_entropy.cc.
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "ir/elementwise.h"
 #include "ir/lower.h"
 #include "ir/op.h"
@@ -117,7 +118,10 @@ void AddLoss(std::vector<OpDef>& rows, const LossText& text) {
   if (kLoss == Loss::kSmoothL1) row.attributes = {RealAttribute("beta")};
   row.infer = InferLoss;
   row.adjoint = AdjointLoss;
+  row.rejects = absl::StrCat(text.prediction, " and target of different shapes",
+                             kLoss == Loss::kSmoothL1 ? "; beta not finite or not above 0" : "");
   row.lower = LowerLoss<kLoss>;
+  row.kernels = {kElementwise, "reduce_f32"};
   rows.push_back(row);
 
   row = BackwardRow(
@@ -126,6 +130,7 @@ void AddLoss(std::vector<OpDef>& rows, const LossText& text) {
       {Operand("g"), Operand(text.prediction), DetachedOperand("target")}, {{.name = "dp"}});
   row.infer = InferLossBackward;
   row.lower = LowerLossBackward<kLoss>;
+  row.kernels = {kElementwise};
   rows.push_back(std::move(row));
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "ir/lower.h"
@@ -44,6 +46,11 @@ struct Factor {
 // last two extents exchanged.
 Product DenseProduct(Factor a, Factor b, uint64_t m, uint64_t n, uint64_t k, BufferSlice out,
                      uint64_t batch = 1);
+
+// OpDef::kernels of rows lowered with the functions below.
+inline std::vector<std::string> ProductKernels() {
+  return {"matmul_f32", "matmul_f32_t128", "column_sum_f32"};
+}
 
 // Chooses the kernel by shape and device: a large tile where there are enough of them to fill the
 // device, the portable tile otherwise; few results with a long k are computed as partial products

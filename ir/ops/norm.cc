@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "ir/ops/column_tiling.h"
 #include "ir/ops/families.h"
 #include "ir/ops/matmul.h"
@@ -312,12 +313,15 @@ OpDef Row(const char* name, const char* equation, const char* shapes,
   return row;
 }
 
-OpDef Forward(OpDef row, absl::Status (*adjoint)(AdjointContext&)) {
+OpDef Forward(OpDef row, absl::Status (*adjoint)(AdjointContext&), const char* rejects) {
+  row.rejects = absl::StrCat(rejects, "; epsilon not finite or not above 0");
+  row.kernels = {"norm_f32"};
   row.adjoint = adjoint;
   return row;
 }
 
-OpDef Backward(OpDef row, std::initializer_list<const char*> results) {
+OpDef Backward(OpDef row, const char* sum_kernel, std::initializer_list<const char*> results) {
+  row.kernels = {"norm_backward_f32", sum_kernel};
   row.results = OptionalResults(results);
   return row;
 }
@@ -327,20 +331,20 @@ void AddRowNorms(std::vector<OpDef>& rows) {
       Forward(Row("rms_norm", "y = x * r * weight, r = 1 / sqrt(mean(x^2) + epsilon) of each row",
                   "x [.., N], weight [N], y [.., N]", {{.name = "x"}, {.name = "weight"}},
                   InferRows<1>, LowerRows<false>),
-              AdjointRows));
+              AdjointRows, "weight not [N]"));
   rows.push_back(Backward(
       Row("rms_norm_backward",
           "dx = r * (g * weight - x * r^2 * mean(g * weight * x)), dweight = sum of g * x * r",
           "g, x [.., N], weight [N], dx [.., N], dweight [N]",
           {{.name = "g"}, {.name = "x"}, {.name = "weight"}}, InferRmsBackward,
           LowerRowsBackward<false>),
-      {"dx", "dweight"}));
+      "column_sum_f32", {"dx", "dweight"}));
   rows.push_back(Forward(
       Row("layer_norm",
           "y = (x - mean(x)) * rstd * weight + bias, rstd = 1 / sqrt(var(x) + epsilon) of each row",
           "x [.., N], weight [N], bias [N], y [.., N]",
           {{.name = "x"}, {.name = "weight"}, {.name = "bias"}}, InferRows<2>, LowerRows<true>),
-      AdjointRows));
+      AdjointRows, "weight or bias not [N]"));
   rows.push_back(Backward(
       Row("layer_norm_backward",
           "dx = rstd * (e - mean(e) - xhat * mean(e * xhat)), e = g * weight; dweight = sum of "
@@ -348,7 +352,7 @@ void AddRowNorms(std::vector<OpDef>& rows) {
           "g, x [.., N], weight [N], dx [.., N], dweight [N], dbias [N]",
           {{.name = "g"}, {.name = "x"}, {.name = "weight"}}, InferLayerBackward,
           LowerRowsBackward<true>),
-      {"dx", "dweight", "dbias"}));
+      "column_sum_f32", {"dx", "dweight", "dbias"}));
 }
 
 void AddGated(std::vector<OpDef>& rows) {
@@ -360,7 +364,9 @@ void AddGated(std::vector<OpDef>& rows) {
                   "sqrt(mean(x^2) + epsilon)",
                   "x, gate, y [.., N], weight [.., N] of G rows, bias like weight or absent",
                   operands, InferGated, LowerGated),
-              AdjointGated));
+              AdjointGated,
+              "a gate not shaped like x; a weight whose last extent is not N or whose rows do not "
+              "divide those of x; a bias not shaped like the weight"));
   operands.push_back({.name = "g"});
   rows.push_back(Backward(
       Row("rms_norm_gated_backward",
@@ -368,34 +374,35 @@ void AddGated(std::vector<OpDef>& rows) {
           "dgate = g * m * silu'(gate), dweight, dbias = sums of dm * x * r and dm by group",
           "x, gate, g, dx, dgate [.., N], weight, bias, dweight, dbias [.., N] of G rows",
           std::move(operands), InferGatedBackward, LowerGatedBackward),
-      {"dx", "dweight", "dbias", "dgate"}));
+      "column_sum_f32", {"dx", "dweight", "dbias", "dgate"}));
 }
 
 void AddChannelNorms(std::vector<OpDef>& rows) {
   const std::vector<OperandDef> operands = {{.name = "x"}, {.name = "weight"}, {.name = "bias"}};
   constexpr char kShapes[] = "x, y [B, C, T], weight, bias [C]; C <= 1024";
+  constexpr char kRejects[] = "x not of rank 3; more than 1024 channels; weight or bias not [C]";
   constexpr char kBackwardShapes[] = "x, g, dx [B, C, T], weight, dweight, dbias [C]";
   rows.push_back(Forward(Row("channel_norm",
                              "y = (x - mean(x)) * rstd * weight + bias over the channels of each "
                              "(b, t), rstd = 1 / sqrt(var(x) + epsilon)",
                              kShapes, operands, InferChannels, LowerChannels<false>),
-                         AdjointChannels));
+                         AdjointChannels, kRejects));
   rows.push_back(Forward(Row("channel_norm_relu", "y = max(channel_norm(x), 0)", kShapes, operands,
                              InferChannels, LowerChannels<true>),
-                         AdjointChannelsRelu));
+                         AdjointChannelsRelu, kRejects));
   rows.push_back(Backward(
       Row("channel_norm_backward",
           "dx = rstd * (e - mean(e) - xhat * mean(e * xhat)), e = g * weight; dweight = sum of "
           "g * xhat, dbias = sum of g",
           kBackwardShapes, {{.name = "x"}, {.name = "weight"}, {.name = "g"}},
           InferChannelsBackward, LowerChannelsBackward),
-      {"dx", "dweight", "dbias"}));
+      "channel_sums_f32", {"dx", "dweight", "dbias"}));
   rows.push_back(
       Backward(Row("channel_norm_relu_backward", "channel_norm_backward of (y > 0 ? g : 0)",
                    "x, y, g, dx [B, C, T], weight, dweight, dbias [C]",
                    {{.name = "x"}, {.name = "weight"}, {.name = "y"}, {.name = "g"}},
                    InferChannelsBackward, LowerChannelsBackward),
-               {"dx", "dweight", "dbias"}));
+               "channel_sums_f32", {"dx", "dweight", "dbias"}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
@@ -210,7 +211,14 @@ OpDef SgdRow() {
                     RealAttribute("weight_decay"),
                     {"nesterov", AttributeKind::kBool}};
   row.infer = InferSgd;
+  row.rejects =
+      "grad or momentum not shaped like param; a state that is not [3]; lr not finite; momentum or "
+      "weight_decay negative or not finite; no momentum operand although momentum is not 0";
+  row.notes =
+      "Recorded by oa::ml::optim::Sgd. The attributes are the initial values; the state on the "
+      "device counts. Updates of many parameters become one dispatch.";
   row.lower = LowerSgd;
+  row.kernels = {"sgd_f32"};
   return row;
 }
 
@@ -228,7 +236,14 @@ OpDef AdamRow() {
   row.attributes = {RealAttribute("lr"), RealAttribute("beta1"), RealAttribute("beta2"),
                     RealAttribute("epsilon"), RealAttribute("weight_decay")};
   row.infer = InferAdam;
+  row.rejects =
+      "grad, m or v not shaped like param; a state that is not [6]; lr not finite; beta1 or beta2 "
+      "outside [0, 1); epsilon not above 0; weight_decay negative; either not finite";
+  row.notes = absl::StrCat("Recorded by oa::ml::optim::", kDecoupled ? "AdamW" : "Adam",
+                           ". The attributes are the initial values; the state on the device "
+                           "counts. Updates of many parameters become one dispatch.");
   row.lower = LowerAdam<kDecoupled>;
+  row.kernels = {"adam_f32"};
   return row;
 }
 
@@ -237,7 +252,10 @@ OpDef AdvanceRow() {
       MakeRow({"optimiser_advance", kFamily, "t += 1", "state u32 [6], of which word 0 is t"},
               {MutatedOperand("state", kU32)}, {DetachedResult("state")});
   row.infer = InferAdvance;
+  row.rejects = "a state that is not [6]";
+  row.notes = "Recorded once a step by the Adam optimisers. t stays at 2^32 - 1.";
   row.lower = LowerAdvance;
+  row.kernels = {"optimiser_advance_u32"};
   return row;
 }
 
@@ -250,7 +268,9 @@ OpDef ClipRow() {
   row.operands[0].variadic = true;
   row.attributes = {RealAttribute("max_norm")};
   row.infer = InferClip;
+  row.rejects = "max_norm not finite or not above 0";
   row.lower = LowerClip;
+  row.kernels = {"clip_partial_f32", "clip_apply_f32"};
   return row;
 }
 

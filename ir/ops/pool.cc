@@ -208,6 +208,9 @@ absl::Status LowerUpsample(LowerContext& ctx) {
 constexpr char kShapes[] = "x [N,C,H,W], y [N,C,OH,OW]";
 constexpr char kGradientShapes[] = "g [N,C,OH,OW], dx [N,C,H,W]";
 
+constexpr char kWindowRejects[] =
+    "x not of rank 4; kernel_size or stride 0; a window larger than the padded extents";
+
 std::vector<AttributeDef> WindowAttributes() {
   return {IntegerAttribute("kernel_size"), IntegerAttribute("stride"), IntegerAttribute("padding")};
 }
@@ -231,11 +234,14 @@ void AddAvgPool(std::vector<OpDef>& rows) {
                        WindowAttributes());
   row.infer = InferPool<PooledShape>;
   row.adjoint = AdjointAvgPool;
+  row.rejects = kWindowRejects;
   row.lower = LowerAvgPool<false>;
+  row.kernels = {"avg_pool_f32"};
   rows.push_back(row);
   row = GradientRow(row, "dx = sum of g / cells over the windows that hold the cell", true);
   row.infer = InferPoolBackward<PooledShape>;
   row.lower = LowerAvgPool<true>;
+  row.kernels = {"avg_pool_backward_f32"};
   rows.push_back(row);
 }
 
@@ -248,13 +254,16 @@ void AddMaxPool(std::vector<OpDef>& rows) {
   row.results.push_back(DetachedResult("indices"));
   row.infer = InferMaxPool;
   row.adjoint = AdjointMaxPool;
+  row.rejects = kWindowRejects;
   row.lower = LowerMaxPool<false>;
+  row.kernels = {"max_pool_f32"};
   rows.push_back(row);
   row = GradientRow(row, "dx = sum of g over the windows whose index is the cell", true);
   row.shapes = "g [N,C,OH,OW], indices u32 [N,C,OH,OW], dx [N,C,H,W]";
   row.operands.push_back(DetachedOperand("indices", Only(DType::U32)));
   row.infer = InferPoolBackward<PooledShape>;
   row.lower = LowerMaxPool<true>;
+  row.kernels = {"max_pool_backward_f32"};
   rows.push_back(row);
 }
 
@@ -265,11 +274,14 @@ void AddAdaptive(std::vector<OpDef>& rows) {
                        {IntegerAttribute("output_height"), IntegerAttribute("output_width")});
   row.infer = InferPool<BinnedShape>;
   row.adjoint = AdjointAvgPool;
+  row.rejects = "x not of rank 4; an output extent of 0; extent times bins above 2^32 - 1";
   row.lower = LowerAdaptive<false>;
+  row.kernels = {"avg_pool_f32"};
   rows.push_back(row);
   row = GradientRow(row, "dx = sum of g / cells over the bins that hold the cell", true);
   row.infer = InferPoolBackward<BinnedShape>;
   row.lower = LowerAdaptive<true>;
+  row.kernels = {"avg_pool_backward_f32"};
   rows.push_back(row);
 }
 
@@ -282,12 +294,15 @@ void AddUpsample(std::vector<OpDef>& rows) {
   row.shapes = "x [N,C,H,W], y [N,C,s*H,s*W]";
   row.infer = InferUpsample;
   row.adjoint = AdjointUpsample;
+  row.rejects = "x not of rank 4; scale_factor 0";
   row.lower = LowerUpsample<false>;
+  row.kernels = {"upsample_f32"};
   rows.push_back(row);
   row = GradientRow(row, "dx = sum of g times the weight with which its cell reads x", false);
   row.shapes = "g [N,C,s*H,s*W], dx [N,C,H,W]";
   row.infer = InferUpsampleBackward;
   row.lower = LowerUpsample<true>;
+  row.kernels = {"upsample_backward_f32"};
   rows.push_back(row);
 }
 

@@ -71,8 +71,10 @@ OpDef SumRow() {
   row.attributes = {{"axis", AttributeKind::kOptionalI64}};
   row.allow_empty = !kMean;
   row.infer = InferSum;
+  row.rejects = kAxisRejects;
   row.adjoint = AdjointSum<kMean>;
   row.lower = LowerSum<kMean>;
+  row.kernels = {"reduce_f32"};
   return row;
 }
 
@@ -131,14 +133,18 @@ std::vector<OpDef> BroadcastRows() {
   broadcast.allow_empty = true;
   broadcast.infer = InferBroadcastTo;
   broadcast.adjoint = [](AdjointContext& ctx) { return AdjointBroadcast(ctx, "sum_to"); };
+  broadcast.rejects = "x that does not broadcast to the shape; a shape of rank 0 or above 8";
   broadcast.lower = LowerBroadcastTo;
+  broadcast.kernels = {kElementwise};
 
   OpDef sum = broadcast;
   sum.name = "sum_to";
   sum.equation = "y = sum of x over the axes where y has extent 1 or none: undoes broadcasting";
   sum.infer = InferSumTo;
   sum.adjoint = [](AdjointContext& ctx) { return AdjointBroadcast(ctx, "broadcast_to"); };
+  sum.rejects = "a shape that does not broadcast to that of x";
   sum.lower = LowerSumTo;
+  sum.kernels = {"reduce_f32", kElementwise};
   return {broadcast, sum};
 }
 
@@ -176,7 +182,9 @@ std::vector<OpDef> MaxRows() {
               {Operand("x")}, {{.name = "y"}});
   max.infer = InferMax;
   max.adjoint = AdjointMax;
+  max.rejects = kNothingMore;
   max.lower = LowerMax;
+  max.kernels = {"reduce_f32"};
 
   OpDef backward = BackwardRow(max,
                                {"dx = x == y ? g : 0: every element that equals the maximum",
@@ -184,6 +192,7 @@ std::vector<OpDef> MaxRows() {
                                {Operand("g"), Operand("x"), Operand("y")}, {{.name = "dx"}});
   backward.infer = InferMaxBackward;
   backward.lower = LowerMaxBackward;
+  backward.kernels = {kElementwise};
   return {max, backward};
 }
 

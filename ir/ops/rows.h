@@ -36,6 +36,9 @@ inline std::vector<ResultDef> OptionalResults(std::initializer_list<const char*>
 inline AttributeDef IntegerAttribute(const char* name) { return {name, AttributeKind::kI64}; }
 inline AttributeDef RealAttribute(const char* name) { return {name, AttributeKind::kF32}; }
 
+// OpDef::rejects of rows whose attribute `axis` is all there is to check.
+inline constexpr char kAxisRejects[] = "an axis that x does not have";
+
 struct RowText {
   std::string name;
   const char* family;
@@ -61,7 +64,7 @@ struct BackwardText {
 };
 
 // The row `<forward>_backward`, with family, attributes and emptiness of `forward`; its infer and
-// lower functions are still those of `forward`.
+// lower functions are still those of `forward`, kernels and words about errors are empty.
 inline OpDef BackwardRow(const OpDef& forward, BackwardText text, std::vector<OperandDef> operands,
                          std::vector<ResultDef> results) {
   OpDef row = forward;
@@ -70,6 +73,9 @@ inline OpDef BackwardRow(const OpDef& forward, BackwardText text, std::vector<Op
   row.shapes = std::move(text.shapes);
   row.operands = std::move(operands);
   row.results = std::move(results);
+  row.rejects.clear();
+  row.notes.clear();
+  row.kernels.clear();
   row.adjoint = nullptr;
   return row;
 }

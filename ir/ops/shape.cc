@@ -65,6 +65,9 @@ OpDef ReshapeRow() {
   row.attributes = {{"shape", AttributeKind::kI64List}};
   row.allow_empty = true;
   row.infer = InferReshape;
+  row.rejects =
+      "a shape with another number of elements; an extent below -1; more than one -1, or one that "
+      "has no value; a rank of 0 or above 8";
   row.adjoint = AdjointReshape;
   return row;
 }
@@ -150,7 +153,9 @@ OpDef TransposeRow() {
   row.allow_empty = true;
   row.infer = InferTranspose;
   row.adjoint = AdjointTranspose;
+  row.rejects = "an axis that x does not have";
   row.lower = LowerTranspose;
+  row.kernels = {"transpose_u32", "transpose_u32x4", "transpose_tiled_u32"};
   return row;
 }
 

@@ -102,7 +102,9 @@ std::vector<OpDef> SliceRows() {
   row.allow_empty = true;
   row.infer = InferSlice;
   row.adjoint = AdjointSlice;
+  row.rejects = "an axis that x does not have; a range that is empty or not inside the extent";
   row.lower = LowerSlice;
+  row.kernels = {"copy_rows_u32", "copy_rows_u32x4"};
 
   OpDef backward = BackwardRow(row,
                                {"dx[.., start to end, ..] = g, 0 elsewhere",
@@ -111,6 +113,7 @@ std::vector<OpDef> SliceRows() {
   backward.attributes.push_back({"shape", AttributeKind::kI64List});
   backward.infer = InferSliceBackward;
   backward.lower = LowerSliceBackward;
+  backward.kernels = {"pad_rows_u32", "pad_rows_u32x4"};
   return {row, backward};
 }
 
@@ -180,7 +183,11 @@ OpDef ConcatRow() {
   row.allow_empty = true;
   row.infer = InferConcat;
   row.adjoint = AdjointConcat;
+  row.rejects =
+      "an axis that the operands do not have; operands that differ in dtype, rank or another "
+      "extent than that of the axis";
   row.lower = LowerConcat;
+  row.kernels = {"copy_rows_u32", "copy_rows_u32x4"};
   return row;
 }
 

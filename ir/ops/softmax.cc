@@ -65,8 +65,10 @@ void AddRows(std::vector<OpDef>& rows) {
       {Operand("x")}, {{.name = "y"}});
   row.attributes = {IntegerAttribute("axis")};
   row.infer = InferSoftmax;
+  row.rejects = kAxisRejects;
   row.adjoint = AdjointSoftmax;
   row.lower = LowerSoftmax<kLogarithm>;
+  row.kernels = {"softmax_f32"};
   rows.push_back(row);
 
   row = BackwardRow(row,
@@ -76,6 +78,7 @@ void AddRows(std::vector<OpDef>& rows) {
                     {Operand("g"), Operand("y")}, {{.name = "dx"}});
   row.infer = InferSoftmaxBackward;
   row.lower = LowerSoftmaxBackward<kLogarithm>;
+  row.kernels = {"softmax_backward_f32"};
   rows.push_back(row);
 }
 

@@ -2,11 +2,22 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
 
 namespace oa::ir {
 namespace {
+
+// A backward row is recorded by an adjoint: what it refuses follows from its forward row.
+void CompleteBackwardRow(OpDef& row) {
+  constexpr absl::string_view kSuffix = "_backward";
+  if (!row.rejects.empty() || !absl::EndsWith(row.name, kSuffix)) return;
+  const std::string forward = row.name.substr(0, row.name.size() - kSuffix.size());
+  row.rejects =
+      absl::StrCat("what ", forward, " refuses; operands that are not shaped as in ", forward);
+}
 
 std::vector<OpDef> BuildTable() {
   std::vector<OpDef> table;
@@ -16,6 +27,7 @@ std::vector<OpDef> BuildTable() {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));
   }
+  for (OpDef& row : table) CompleteBackwardRow(row);
   std::sort(table.begin(), table.end(),
             [](const OpDef& a, const OpDef& b) { return a.name < b.name; });
   return table;
