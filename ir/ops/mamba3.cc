@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/families.h"
+#include "ir/ops/matmul.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -180,12 +181,50 @@ constexpr char kMimoShapes[] =
     "[H,R,N], d [H], mimo_x, mimo_z, mimo_o [H,R,P], norm_weight [H,P], y [B,L,H,P]; P, N <= 128, "
     "P*N <= 4096, A <= 64, 2A <= N, R <= 8, H a multiple of G";
 
+constexpr char kSisoRejects[] =
+    "a size of 0 (num_rope_angles and num_groups may be); num_groups that do not divide num_heads; "
+    "head_dim or state_size above 128; num_rope_angles above 64 or half of state_size; mimo_rank "
+    "other than 1; has_output_norm; an operand of another shape";
+constexpr char kMimoRejects[] =
+    "a size of 0 (num_rope_angles and num_groups may be); num_groups that do not divide num_heads; "
+    "head_dim or state_size above 128, their product above 4096; num_rope_angles above 64 or half "
+    "of state_size; mimo_rank above 8; an operand of another shape";
+constexpr char kNotes[] =
+    "A flag that is off leaves its operand in place, unread and with a gradient of zero. "
+    "Sequences of at most 16 tokens are scanned token by token (route sequential), longer ones in "
+    "chunks whose work is parallel over the whole sequence (route parallel).";
+constexpr char kStepNotes[] =
+    "Reads all states before it writes any. From zero states, L steps give the L outputs of the "
+    "scan. theta in angle_state is not wrapped.";
+constexpr char kBackwardNotes[] =
+    "Routes differ in the tokens of a chunk: parallel (64 / mimo_rank, the default), generic (32), "
+    "chunked (16), short or staged (1: the state before every token is stored). Sums run in a fixed "
+    "order on every route.";
+
+// Kernels of the chunked form, and with the backward pass those of the gradients.
+std::vector<std::string> ScanKernels(bool backward) {
+  std::vector<std::string> names = ProductKernels();
+  for (const char* name : {"gates", "angle_sums", "angle_carry", "rotate", "project",
+                           "state_scan", "weights"}) {
+    names.push_back(absl::StrCat("mamba3_", name, "_f32"));
+  }
+  const std::vector<const char*> own =
+      backward ? std::vector<const char*>{"readout_backward", "pairs", "rotate_backward",
+                                          "state_dot", "gates_backward", "input_backward",
+                                          "head_sum"}
+               : std::vector<const char*>{"readout", "step"};
+  for (const char* name : own) names.push_back(absl::StrCat("mamba3_", name, "_f32"));
+  names.push_back("fill_f32");
+  return names;
+}
+
 OpDef BaseRow(bool mimo, const char* suffix, const char* equation) {
   OpDef row;
   row.name = absl::StrCat(mimo ? "mamba3_mimo" : "mamba3_siso", suffix);
   row.family = "mamba3";
   row.equation = equation;
   row.shapes = mimo ? kMimoShapes : kSisoShapes;
+  row.rejects = mimo ? kMimoRejects : kSisoRejects;
   row.attributes = ConfigAttributes();
   row.allow_empty = true;  // angle [B, L, 0]; nothing else may be empty, as the geometry says
   return row;
@@ -207,6 +246,8 @@ OpDef ScanRow() {
   AddOperands(row, kMimo, true);
   row.results = {{.name = "y"}};
   row.routes = {"sequential", "parallel"};
+  row.notes = kNotes;
+  row.kernels = ScanKernels(/*backward=*/false);
   row.infer = InferScan<kMimo>;
   row.adjoint = Adjoint<kMimo>;
   row.lower = LowerScan<kMimo>;
@@ -224,6 +265,9 @@ OpDef StepRow() {
   for (int i = 0; i < kStates; ++i) {
     row.results.push_back({.name = row.operands[i].name, .differentiable = false});
   }
+  row.rejects = absl::StrCat("sequence_length other than 1; ", row.rejects);
+  row.notes = kStepNotes;
+  row.kernels = {"mamba3_step_f32"};
   row.infer = InferStep<kMimo>;
   row.lower = LowerScanStep<kMimo>;
   return row;
@@ -239,6 +283,9 @@ OpDef BackwardRow() {
   }
   row.routes = kMimo ? std::vector<std::string>{"staged", "parallel"}
                      : std::vector<std::string>{"short", "chunked", "generic", "parallel"};
+  row.rejects = absl::StrCat(row.rejects, "; a temporary of more than 2^32-1 elements");
+  row.notes = kBackwardNotes;
+  row.kernels = ScanKernels(/*backward=*/true);
   row.infer = InferBackward<kMimo>;
   row.lower = LowerScanBackward<kMimo>;
   return row;

@@ -200,6 +200,10 @@ OpDef Row(const char* name, const char* equation) {
     row.attributes.push_back({rate, AttributeKind::kF32});
   }
   row.allow_empty = true;  // angle [M, 0]
+  row.rejects =
+      "projected not of rank 2 or of another width; no rows; a size of 0 other than "
+      "num_rope_angles; num_rope_angles above half of state_size; a rate that is not finite; "
+      "epsilon, dt_min or a_floor not above 0; dt_min above dt_max; dt_bias not [H]";
   return row;
 }
 
@@ -213,6 +217,7 @@ std::vector<OpDef> Mamba3PreprocessOps() {
                       "root mean square, dt = clamp(softplus(dd_dt + dt_bias)), adt = dt * "
                       "min(-heavy(dd_a), -a_floor)");
   for (const char* name : kValues) forward.results.push_back({.name = name});
+  forward.kernels = {"mamba3_preprocess_f32"};
   forward.infer = Infer;
   forward.adjoint = Adjoint;
   forward.lower = Lower;
@@ -223,6 +228,7 @@ std::vector<OpDef> Mamba3PreprocessOps() {
   for (const char* name : kValues) backward.operands.push_back({.name = std::string("d_") + name});
   backward.results = {{.name = "d_projected", .optional = true},
                       {.name = "d_dt_bias", .optional = true}};
+  backward.kernels = {"mamba3_preprocess_backward_f32", "mamba3_ordered_sum_f32"};
   backward.infer = InferBackward;
   backward.lower = LowerBackward;
   return {forward, backward};

@@ -74,6 +74,11 @@ OpDef RandomRow(const char* name, const char* equation, const char* first, const
                     {second, AttributeKind::kF32},
                     {"seed", AttributeKind::kU64}};
   row.allow_empty = true;
+  row.rejects = "a negative extent; a replay counter that is not [1]";
+  row.notes =
+      "Draws are a pure function of seed and replay counter (Philox4x32-10); the counter is the "
+      "graph's state random.replay and moves on once a replay.";
+  row.kernels = {"random_f32"};
   row.infer = InferRandom;
   row.lower = lower;
   return row;
@@ -120,6 +125,9 @@ OpDef DropoutRow(const char* name, const char* equation, const char* operand, co
   row.results = {{.name = result}};
   row.attributes = {{"p", AttributeKind::kF32}, {"seed", AttributeKind::kU64}};
   row.allow_empty = true;
+  row.rejects = "p not in [0, 1); a replay counter that is not [1]";
+  row.notes = "The mask is not stored: the gradient draws it again from the same counter.";
+  row.kernels = {"dropout_f32"};
   row.infer = InferDropout;
   row.lower = LowerDropout;
   return row;
@@ -147,6 +155,8 @@ OpDef AdvanceRow() {
   row.operands = {Replay()};
   row.operands[0].mutated = true;
   row.results = {{.name = "replay", .differentiable = false}};
+  row.rejects = "a replay counter that is not [1]";
+  row.kernels = {"replay_advance_u32"};
   row.infer = InferAdvance;
   row.lower = LowerAdvance;
   return row;

@@ -6,6 +6,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/matmul.h"
 #include "ir/ops/recurrent_lowering.h"
 #include "schema/status_macros.h"
 
@@ -192,6 +193,25 @@ constexpr Texts kTexts[] = {
      kGruScanBackward},
 };
 
+constexpr char kRejects[] =
+    "operands whose ranks or extents do not fit each other as above; a hidden size above 1024";
+
+std::vector<std::string> KernelNames(Kind kind, bool backward) {
+  std::vector<std::string> names = ProductKernels();
+  const auto add = [&](std::initializer_list<const char*> more) {
+    names.insert(names.end(), more.begin(), more.end());
+  };
+  if (!backward) add({"recurrent_gates_f32"});
+  if (!backward && IsScan(kind)) {
+    add({"recurrent_scan_f32", "transpose_tiled_u32", "transpose_u32", "transpose_u32x4"});
+  }
+  if (backward) add({"recurrent_gates_backward_f32", kElementwise});
+  if (backward && IsScan(kind)) {
+    add({"recurrent_scan_backward_f32", "copy_rows_u32", "copy_rows_u32x4", "fill_f32"});
+  }
+  return names;
+}
+
 template <Kind kKind>
 OpDef ForwardRow() {
   const Texts& texts = kTexts[static_cast<int>(kKind)];
@@ -205,6 +225,8 @@ OpDef ForwardRow() {
   row.operands.push_back({.name = "weight_hh"});
   row.operands.push_back({.name = "bias_hh", .optional = true});
   row.results = {{.name = "y"}};
+  row.rejects = kRejects;
+  row.kernels = KernelNames(kKind, /*backward=*/false);
   row.infer = Infer<kKind>;
   row.adjoint = Adjoint<kKind>;
   row.lower = Lower<kKind>;
@@ -230,6 +252,8 @@ OpDef BackwardRow() {
   if (!IsScan(kKind)) row.results.push_back({.name = "dhidden", .optional = true});
   row.results.push_back({.name = "dweight_hh", .optional = true});
   row.results.push_back({.name = "dbias_hh", .optional = true});
+  row.rejects = kRejects;
+  row.kernels = KernelNames(kKind, /*backward=*/true);
   row.infer = InferBackward<kKind>;
   row.lower = LowerBackward<kKind>;
   return row;
