@@ -11,6 +11,7 @@
 #include "frontend/mamba3.h"     // oa::ml::matrix: the Mamba-3 scans
 #include "frontend/matrix.h"     // oa::matrix: arithmetic, products, reductions, shape, indexing
 #include "frontend/ml_matrix.h"  // oa::ml::matrix: activations, normalisation, attention, ...
+#include "frontend/moe.h"        // oa::matrix, oa::ml::matrix: mixtures of experts
 #include "frontend/nn/nn.h"      // oa::ml::nn: layers
 #include "frontend/norm.h"       // oa::matrix::layer_norm, the norms of oa::ml::matrix
 #include "frontend/optim.h"      // oa::ml::optim

@@ -20,6 +20,8 @@ std::vector<OpDef> ShapeOps();        // shape.cc: reshape, transpose, slice, co
 std::vector<OpDef> IndexOps();        // index.cc: gather
 std::vector<OpDef> LossOps();         // loss.cc
 std::vector<OpDef> PoolOps();         // pool.cc: average and max pooling, upsampling
+std::vector<OpDef> MoePlanOps();      // moe_plan.cc: expert plan, routing bias
+std::vector<OpDef> MoeOps();          // moe.cc: route weights, gather, combine
 std::vector<OpDef> Mamba3Ops();       // mamba3.cc, mamba3_preprocess.cc: selective scans
 std::vector<OpDef> OptimiserOps();    // optimiser.cc: sgd, adam, adamw, clip_grad_norm
 std::vector<OpDef> RandomOps();       // random.cc: random_uniform, random_normal, dropout

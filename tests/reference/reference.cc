@@ -55,7 +55,7 @@ std::vector<ReferenceOp> AllReferences() {
   for (auto family : {ActivationReference, ElementwiseReference, CastReference, BlasReference,
                       BatchedProductReference, NormReference, ReduceReference, ShapeReference,
                       IndexReference, LossReference, OptimiserReference, PoolReference,
-                      ConvReference, Mamba3Reference, RandomReference, RecurrentReference}) {
+                      ConvReference, MoeReference, Mamba3Reference, RandomReference, RecurrentReference}) {
     std::vector<ReferenceOp> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }

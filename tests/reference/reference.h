@@ -93,6 +93,7 @@ std::vector<ReferenceOp> ReduceReference();
 std::vector<ReferenceOp> ShapeReference();
 std::vector<ReferenceOp> IndexReference();
 std::vector<ReferenceOp> LossReference();
+std::vector<ReferenceOp> MoeReference();
 std::vector<ReferenceOp> Mamba3Reference();
 std::vector<ReferenceOp> OptimiserReference();
 std::vector<ReferenceOp> PoolReference();
