@@ -25,13 +25,15 @@ uint64_t Terms(const Recurrence& r) { return r.hidden * r.width(); }
 uint64_t Flops(const Recurrence& r, uint64_t steps) { return 2 * r.batch * steps * Terms(r); }
 
 // Whether each step is worth dispatches of its own. On a GPU a workgroup reads the weight at the
-// bandwidth of one multiprocessor; on a CPU device products are an order of magnitude faster than a
-// vector times a matrix.
+// bandwidth of one multiprocessor, a few of them at once; on a CPU device products are several
+// times faster than a vector times a matrix. Both bounds are where the two forms took equally long.
 bool SeparateSteps(const LowerContext& ctx, const Recurrence& r) {
+  constexpr uint64_t kGroupsOfUnit = 4;
   if (r.steps > kMaxSeparateSteps) return false;
   if (ctx.profile().is_cpu) return r.batch * Terms(r) >= 1u << 16;
   const uint64_t units = ctx.profile().compute_units;
-  return CeilDiv(r.batch, units != 0 ? units : kDefaultComputeUnits) * Terms(r) >= 1u << 19;
+  const uint64_t groups = kGroupsOfUnit * (units != 0 ? units : kDefaultComputeUnits);
+  return CeilDiv(r.batch, groups) * Terms(r) >= 1u << 18;
 }
 
 // ---- Pieces ----
@@ -176,7 +178,67 @@ absl::Status EmitGatesBackward(LowerContext& ctx, const Recurrence& r,
   return ctx.Emit(std::move(call));
 }
 
+// Whether the rows of all operands can be read as vectors, see kernels/recurrent/step.glsl.
+bool Quads(const Recurrence& r) { return r.hidden % 4 == 0; }
+
+uint64_t StepTiles(const Kernel& kernel, const Recurrence& r) {
+  return CeilDiv(r.batch, kernel.tile[0]) * CeilDiv(r.hidden, kernel.tile[1]);
+}
+
+// One step with its product, kernels/recurrent/step.comp.
+absl::Status EmitStep(LowerContext& ctx, const Recurrence& r, BufferSlice weight, uint64_t step) {
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("recurrent_step_f32"));
+  const bool first = step == 0;
+  KernelCall call(kernel);
+  call.Buffer(r.gates_i).Buffer(first ? BufferSlice() : weight).Buffer(r.bias);
+  call.Buffer(first ? BufferSlice() : r.states).Buffer(r.states);
+  call.U32(r.batch).U32(r.steps).U32(r.hidden).U32(step);
+  call.Constant("gru", r.gru)
+      .Constant("quads", Quads(r))
+      .Constant("has_bias", Present(r.bias))
+      .Constant("has_before", !first);
+  call.Flops(first ? 0 : Flops(r, 1)).Grid(ctx.RowGroups(StepTiles(*kernel, r)));
+  return ctx.Emit(std::move(call));
+}
+
+// kernels/recurrent/step_backward.comp.
+absl::Status EmitStepBackward(LowerContext& ctx, const Recurrence& r,
+                              const GatesBackwardCall& gates) {
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("recurrent_step_backward_f32"));
+  const bool last = gates.step + 1 == r.steps;
+  const BufferSlice none;
+  KernelCall call(kernel);
+  call.Buffer(gates.g).Buffer(r.states).Buffer(r.gates_i).Buffer(gates.projection);
+  call.Buffer(last ? none : r.weight).Buffer(last ? none : gates.dp);
+  call.Buffer(last ? none : gates.direct).Buffer(gates.direct);
+  call.Buffer(gates.di).Buffer(gates.dp);
+  call.U32(r.batch).U32(r.steps).U32(r.hidden).U32(gates.step);
+  call.Constant("gru", r.gru)
+      .Constant("quads", Quads(r))
+      .Constant("has_carry", !last)
+      .Constant("want_di", Present(gates.di));
+  call.Flops(last ? 0 : Flops(r, 1)).Grid(ctx.RowGroups(StepTiles(*kernel, r)));
+  return ctx.Emit(std::move(call));
+}
+
 // ---- Scans ----
+
+absl::Status EmitStepKernels(LowerContext& ctx, const Recurrence& r) {
+  OA_ASSIGN_OR_RETURN(const BufferSlice weight, EmitTransposedWeight(ctx, r));
+  for (uint64_t step = 0; step < r.steps; ++step) {
+    OA_RETURN_IF_ERROR(EmitStep(ctx, r, weight, step));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmitStepKernelsBackward(LowerContext& ctx, const Recurrence& r,
+                                     GatesBackwardCall gates) {
+  if (r.gru) gates.direct = State(ctx, r, "direct");
+  for (gates.step = r.steps; gates.step-- > 0;) {
+    OA_RETURN_IF_ERROR(EmitStepBackward(ctx, r, gates));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status EmitSeparateSteps(LowerContext& ctx, const Recurrence& r) {
   const BufferSlice state = State(ctx, r, "state");
@@ -220,8 +282,9 @@ struct ScanShare {
 absl::StatusOr<ScanShare> ShareScan(const LowerContext& ctx, const Kernel& kernel,
                                     const Recurrence& r, uint64_t rows) {
   const uint64_t lanes = kernel.local_size[0];
-  const uint64_t blocks = CeilDiv(r.hidden, lanes);
-  const uint64_t iterations = blocks * (rows / kUnroll + kUnroll + 3) + lanes + 4;
+  const uint64_t columns = CeilDiv(r.hidden, lanes);
+  // A turn over the rows for every column of a lane, and what is done for a column after it.
+  const uint64_t iterations = columns * (rows / kUnroll + kUnroll + 7) + 3 * lanes + 4;
   // On GPUs a dispatch should not run for seconds; a step takes a microsecond or more.
   const uint64_t limit = ctx.profile().is_cpu
                              ? 40000 / iterations
@@ -229,7 +292,7 @@ absl::StatusOr<ScanShare> ShareScan(const LowerContext& ctx, const Kernel& kerne
   ScanShare share;
   share.steps = std::clamp<uint64_t>(limit, 1, r.steps);
   OA_ASSIGN_OR_RETURN(share.groups, GroupsInLoopBudget(ctx, ctx.RowGroups(r.batch), r.batch,
-                                                       share.steps * iterations + 2 * blocks + 2));
+                                                       share.steps * iterations + 2 * columns + 2));
   return share;
 }
 
@@ -244,6 +307,7 @@ absl::Status EmitScanKernel(LowerContext& ctx, const Recurrence& r) {
     call.Buffer(begin > 0 ? r.states : BufferSlice()).Buffer(r.states);
     call.U32(r.batch).U32(r.steps).U32(r.hidden).U32(begin).U32(end);
     call.Constant("gru", r.gru)
+        .Constant("quads", Quads(r))
         .Constant("has_bias", Present(r.bias))
         .Constant("has_before", begin > 0);
     call.Flops(Flops(r, end - begin)).Grid(share.groups);
@@ -265,6 +329,7 @@ absl::Status EmitScanKernelBackward(LowerContext& ctx, const Recurrence& r,
     call.Buffer(begin > 0 ? carry : BufferSlice()).Buffer(gates.di).Buffer(gates.dp);
     call.U32(r.batch).U32(r.steps).U32(r.hidden).U32(begin).U32(end);
     call.Constant("gru", r.gru)
+        .Constant("quads", Quads(r))
         .Constant("has_carry", end < r.steps)
         .Constant("want_carry", begin > 0)
         .Constant("want_di", Present(gates.di));
@@ -273,6 +338,13 @@ absl::Status EmitScanKernelBackward(LowerContext& ctx, const Recurrence& r,
     end = begin;
   }
   return absl::OkStatus();
+}
+
+absl::Status EmitAllStepsBackward(LowerContext& ctx, const Recurrence& r,
+                                  const GatesBackwardCall& gates) {
+  if (!SeparateSteps(ctx, r)) return EmitScanKernelBackward(ctx, r, gates);
+  return ctx.profile().is_cpu ? EmitSeparateStepsBackward(ctx, r, gates)
+                              : EmitStepKernelsBackward(ctx, r, gates);
 }
 
 // The RNN's gradient of the projection is that of the gates: one buffer serves both.
@@ -304,7 +376,8 @@ absl::Status EmitCell(LowerContext& ctx, const Recurrence& r) {
 }
 
 absl::Status EmitScan(LowerContext& ctx, const Recurrence& r) {
-  return SeparateSteps(ctx, r) ? EmitSeparateSteps(ctx, r) : EmitScanKernel(ctx, r);
+  if (!SeparateSteps(ctx, r)) return EmitScanKernel(ctx, r);
+  return ctx.profile().is_cpu ? EmitSeparateSteps(ctx, r) : EmitStepKernels(ctx, r);
 }
 
 absl::Status EmitCellBackward(LowerContext& ctx, const Recurrence& r,
@@ -331,8 +404,7 @@ absl::Status EmitScanBackward(LowerContext& ctx, const Recurrence& r,
     OA_ASSIGN_OR_RETURN(gates.before, EmitBefore(ctx, r));
   }
   OA_RETURN_IF_ERROR(ProjectAgain(ctx, r, gates));
-  OA_RETURN_IF_ERROR(SeparateSteps(ctx, r) ? EmitSeparateStepsBackward(ctx, r, gates)
-                                           : EmitScanKernelBackward(ctx, r, gates));
+  OA_RETURN_IF_ERROR(EmitAllStepsBackward(ctx, r, gates));
   return EmitParameters(ctx, r, gates.dp, gates.before, d);
 }
 

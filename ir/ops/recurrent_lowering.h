@@ -1,7 +1,7 @@
 // Dispatches of the recurrent family. A cell is a product and a pointwise kernel. A scan is one
-// kernel that loops over the steps where a workgroup carries a step in about the time of a barrier
-// between dispatches, and a cell a step where the weight is too large for that.
-// Internal to ir/ops.
+// kernel that loops over the steps, a workgroup a batch element; where the weight is too large for
+// that each step has dispatches of its own: one fused kernel on GPUs, those of a cell on CPU
+// devices. Internal to ir/ops.
 #ifndef OA_IR_OPS_RECURRENT_LOWERING_H_
 #define OA_IR_OPS_RECURRENT_LOWERING_H_
 

@@ -40,8 +40,8 @@ void main() {
     uint b = k / hidden;
     uint unit = k - b * hidden;
     uint row = b * steps + step;
-    Gates i = load_gates(gates_i, row * gates * hidden, unit, hidden);
-    Gates p = no_gates();
+    vec3 i = load_gates(gates_i, row * gates * hidden, unit, hidden);
+    vec3 p = vec3(0.0);
     if (has_projection != 0u) {
       p = load_gates(projection, b * gates * hidden, unit, hidden);
     } else if (has_bias != 0u) {

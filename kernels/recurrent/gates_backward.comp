@@ -52,7 +52,7 @@ void main() {
     if (has_carry != 0u) gradient += carry.v[k];
     if (has_carry != 0u && gru != 0u) gradient += direct.v[k];
     float next = 0.0, h = 0.0;
-    Gates i = no_gates(), p = no_gates();
+    vec3 i = vec3(0.0), p = vec3(0.0);
     if (gru == 0u) {
       next = states.v[row * hidden + unit];
     } else {

@@ -3,7 +3,7 @@
 //   Before step `begin` the state is row begin - 1 of `before`, or 0 when begin is 0.
 // Shapes:   gates_i [batch, steps, gates * hidden], weight [hidden, gates * hidden] (weight_hh
 //           transposed), bias [gates * hidden], before, states [batch, steps, hidden], which may be
-//           the same bytes; hidden <= 1024.
+//           the same bytes; hidden <= 1024, with quads a multiple of 4.
 // Cost:     reads the weight once a step and workgroup, from caches; 2 * gates * hidden^2 flops a
 //           step and batch element.
 // Numerics: F32; the terms of a projection in fixed parts, each in ascending order.
@@ -12,8 +12,8 @@
 
 OA_LOCAL_SIZE(OA_WG);
 
-layout(constant_id = 1) const uint has_bias = 0;
-layout(constant_id = 2) const uint has_before = 0;
+layout(constant_id = 2) const uint has_bias = 0;
+layout(constant_id = 3) const uint has_before = 0;
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
   F32In gates_i;
@@ -29,45 +29,40 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ar
 };
 OA_PUSH(Args);
 
-shared float state[2 * kMaxHidden];  // before and behind the step, by turns
-shared float partial[3 * OA_WG];
+// 16 KiB: the state, and the parts of the projection, [gates, parts, hidden]. There is more than
+// one part only where there are fewer columns than OA_WG lanes own: parts * hidden <= OA_WIDE *
+// OA_WG.
+shared float state[kMaxHidden];
+shared float projected[3 * kMaxHidden];
 
-// p + x * weight[at, gate].
-Gates add_row(F32In weight, uint at, uint hidden, float x, Gates p) {
-  [[unroll]] for (uint g = 0; g < gates; ++g) {
-    p.v[g] = fma(x, weight.v[at + g * hidden], p.v[g]);
-  }
-  return p;
-}
-
-// sum over rows k of this lane of h[k] * weight[k, gate, unit].
-Gates project(F32In weight, Share s, uint h, uint unit, uint hidden) {
-  Gates p = no_gates();
+// Adds the rows of the weight of this lane, times the state, for its columns from u on.
+void project(F32In weight, Share s, uint u, uint hidden) {
   uint width = gates * hidden;
-  uint k = s.begin, at = k * width + unit;
+  OA_ROW p[3] = OA_ROW[3](OA_ROW(0.0), OA_ROW(0.0), OA_ROW(0.0));
+  uint k = s.begin;
   for (; s.end - k >= kUnroll; k += kUnroll) {
     [[unroll]] for (uint j = 0; j < kUnroll; ++j) {
-      p = add_row(weight, at, hidden, state[h + k + j], p);
-      at += width;
+      float h = state[k + j];
+      OA_FOR_EACH_GATE(g) {
+        p[g] += h * load_row(weight, (k + j) * width + g * hidden, u, hidden);
+      }
     }
   }
   [[dont_unroll]] for (; k < s.end; ++k) {
-    p = add_row(weight, at, hidden, state[h + k], p);
-    at += width;
+    float h = state[k];
+    OA_FOR_EACH_GATE(g) p[g] += h * load_row(weight, k * width + g * hidden, u, hidden);
   }
-  return p;
+  OA_FOR_EACH_GATE(g) {
+    [[unroll]] for (uint c = 0; c < OA_WIDE; ++c) {
+      if (u + c < hidden) projected[(g * s.parts + s.part) * hidden + u + c] = OA_ELEMENT(p[g], c);
+    }
+  }
 }
 
-// Adds the parts of a column; the result is valid in its first lane.
-Gates join(Share s, Gates p) {
-  uint lane = gl_LocalInvocationID.x;
-  [[unroll]] for (uint g = 0; g < gates; ++g) partial[g * OA_WG + lane] = p.v[g];
-  oa_workgroup_barrier();
-  if (s.part != 0u) return p;
-  for (uint part = 1; part < s.parts; ++part) {
-    [[unroll]] for (uint g = 0; g < gates; ++g) {
-      p.v[g] += partial[g * OA_WG + part * s.columns + lane];
-    }
+vec3 projection(F32In bias, Share s, uint u, uint hidden) {
+  vec3 p = has_bias != 0u ? load_gates(bias, 0u, u, hidden) : vec3(0.0);
+  for (uint part = 0; part < s.parts; ++part) {
+    OA_FOR_EACH_GATE(g) p[g] += projected[(g * s.parts + part) * hidden + u];
   }
   return p;
 }
@@ -84,25 +79,19 @@ void main() {
       state[u] = given ? before.v[(b * steps + begin - 1u) * hidden + u] : 0.0;
     }
     oa_workgroup_barrier();
-    uint now = 0;
     for (uint t = begin; t < end; ++t) {
-      uint row = b * steps + t, next = kMaxHidden - now;
-      for (uint first = 0; first < hidden; first += s.columns) {
-        uint u = min(first + s.column, hidden - 1u);
-        Gates i = load_gates(gates_i, row * width, u, hidden);
-        Gates p = project(weight, s, now, u, hidden);
-        if (s.parts > 1u) p = join(s, p);
-        if (s.part == 0u && first + s.column < hidden) {
-          if (has_bias != 0u) {
-            [[unroll]] for (uint g = 0; g < gates; ++g) p.v[g] += bias.v[g * hidden + u];
-          }
-          float h = next_state(i, p, state[now + u]);
-          state[next + u] = h;
-          states.v[row * hidden + u] = h;
-        }
+      uint row = b * steps + t;
+      if (s.part < s.parts) {
+        for (uint u = s.column; u < hidden; u += OA_WIDE * s.lanes) project(weight, s, u, hidden);
       }
       oa_workgroup_barrier();
-      now = next;
+      OA_FOR_EACH_COLUMN(u, hidden) {
+        vec3 i = load_gates(gates_i, row * width, u, hidden);
+        float h = next_state(i, projection(bias, s, u, hidden), state[u]);
+        state[u] = h;
+        states.v[row * hidden + u] = h;
+      }
+      oa_workgroup_barrier();
     }
   }
 }

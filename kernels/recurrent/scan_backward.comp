@@ -5,7 +5,8 @@
 //   same bytes; nothing is sent back from step 0.
 // Shapes:   g, states [batch, steps, hidden], gates_i, projection, di, dp [batch, steps, gates *
 //           hidden], weight [gates * hidden, hidden], carry, next_carry [batch, hidden]; hidden <=
-//           1024. The RNN reads neither gates_i nor projection, and writes no di, which equals dp.
+//           1024, with quads a multiple of 4. The RNN reads neither gates_i nor projection, and
+//           writes no di, which equals dp.
 // Cost:     reads the weight once a step and workgroup, from caches; 2 * gates * hidden^2 flops a
 //           step and batch element.
 // Numerics: F32; the terms of a sum in fixed parts, each in ascending order.
@@ -14,9 +15,9 @@
 
 OA_LOCAL_SIZE(OA_WG);
 
-layout(constant_id = 1) const uint has_carry = 0;
-layout(constant_id = 2) const uint want_carry = 0;
-layout(constant_id = 3) const uint want_di = 0;
+layout(constant_id = 2) const uint has_carry = 0;
+layout(constant_id = 3) const uint want_carry = 0;
+layout(constant_id = 4) const uint want_di = 0;
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
   F32In g;
@@ -36,34 +37,20 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ar
 };
 OA_PUSH(Args);
 
-// [gates * hidden] of dp, then [hidden] of what is sent back, then the partial sums of lanes that
-// share a column: there are such only where hidden is far below its limit. 16 KiB.
+// 16 KiB: [gates * hidden] of dp, [hidden] of what is sent back, then [parts, hidden] of partial
+// sums where there is more than one part: then hidden is at most 512 and that fits.
 shared float work[4 * kMaxHidden];
 
-// sum over rows j of this lane of dp[j] * weight[j, unit].
-float send_back(F32In weight, Share s, uint unit, uint hidden) {
-  float sum = 0.0;
-  uint j = s.begin, at = j * hidden + unit;
-  for (; s.end - j >= kUnroll; j += kUnroll) {
-    [[unroll]] for (uint i = 0; i < kUnroll; ++i) {
-      sum = fma(work[j + i], weight.v[at], sum);
-      at += hidden;
+// Adds the rows of the weight of this lane, times dp, for its columns from u on.
+OA_ROW send_back(F32In weight, Share s, uint u, uint hidden) {
+  OA_ROW sum = OA_ROW(0.0);
+  uint j = s.begin;
+  for (; s.end - j >= 2u * kUnroll; j += 2u * kUnroll) {
+    [[unroll]] for (uint i = 0; i < 2u * kUnroll; ++i) {
+      sum += work[j + i] * load_row(weight, (j + i) * hidden, u, hidden);
     }
   }
-  [[dont_unroll]] for (; j < s.end; ++j) {
-    sum = fma(work[j], weight.v[at], sum);
-    at += hidden;
-  }
-  return sum;
-}
-
-// Adds the parts of a column; the result is valid in its first lane.
-float join(Share s, uint partial, float sum) {
-  uint lane = gl_LocalInvocationID.x;
-  work[partial + lane] = sum;
-  oa_workgroup_barrier();
-  if (s.part != 0u) return sum;
-  for (uint part = 1; part < s.parts; ++part) sum += work[partial + part * s.columns + lane];
+  [[dont_unroll]] for (; j < s.end; ++j) sum += work[j] * load_row(weight, j * hidden, u, hidden);
   return sum;
 }
 
@@ -81,10 +68,9 @@ void main() {
     for (uint t = end; t > begin;) {
       --t;
       uint row = b * steps + t;
-      oa_workgroup_barrier();
       OA_FOR_EACH_COLUMN(u, hidden) {
         float next = 0.0, h = 0.0;
-        Gates i = no_gates(), p = no_gates();
+        vec3 i = vec3(0.0), p = vec3(0.0);
         if (gru == 0u) {
           next = states.v[row * hidden + u];
         } else {
@@ -93,20 +79,32 @@ void main() {
           h = t != 0u ? states.v[(row - 1u) * hidden + u] : 0.0;
         }
         CellGradient d = cell_gradient(g.v[row * hidden + u] + work[width + u], next, i, p, h);
-        [[unroll]] for (uint k = 0; k < gates; ++k) work[k * hidden + u] = d.dp.v[k];
+        OA_FOR_EACH_GATE(k) work[k * hidden + u] = d.dp[k];
         work[width + u] = d.direct;
         store_gates(dp, row * width, u, hidden, d.dp);
         if (want_di != 0u) store_gates(di, row * width, u, hidden, d.di);
       }
       oa_workgroup_barrier();
-      for (uint first = 0; t != 0u && first < hidden; first += s.columns) {
-        uint u = min(first + s.column, hidden - 1u);
-        float sum = send_back(weight, s, u, hidden);
-        if (s.parts > 1u) sum = join(s, width + hidden, sum);
-        if (s.part == 0u && first + s.column < hidden) work[width + u] += sum;
+      if (t != 0u && s.part < s.parts) {
+        // Alone with its columns a lane adds to what is sent back, else to the sums of its part.
+        uint to = s.parts > 1u ? width + hidden + s.part * hidden : width;
+        for (uint u = s.column; u < hidden; u += OA_WIDE * s.lanes) {
+          OA_ROW sum = send_back(weight, s, u, hidden);
+          [[unroll]] for (uint c = 0; c < OA_WIDE; ++c) {
+            if (u + c < hidden) {
+              float own = OA_ELEMENT(sum, c);
+              work[to + u + c] = s.parts > 1u ? own : work[to + u + c] + own;
+            }
+          }
+        }
+      }
+      oa_workgroup_barrier();
+      OA_FOR_EACH_COLUMN(u, hidden) {
+        for (uint part = 0; t != 0u && s.parts > 1u && part < s.parts; ++part) {
+          work[width + u] += work[width + hidden + part * hidden + u];
+        }
       }
     }
-    oa_workgroup_barrier();
     OA_FOR_EACH_COLUMN(u, hidden) {
       if (want_carry != 0u) next_carry.v[b * hidden + u] = work[width + u];
     }

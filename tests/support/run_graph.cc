@@ -13,6 +13,10 @@ absl::StatusOr<exec::TensorMap> RunGraph(const ir::Graph& graph,
   if (device == nullptr) return absl::FailedPreconditionError("no device");
   ir::CompileOptions compile;
   compile.profile = device->info().profile;
+  if (options.as_gpu) {
+    compile.profile.is_cpu = false;
+    compile.profile.compute_units = 132;
+  }
   compile.fuse = options.fuse;
   compile.routes = options.routes;
   if (options.guarded) {

@@ -18,6 +18,8 @@ struct RunOptions {
   // Every buffer gets its own place with guard bytes around it, transients are poisoned with NaN,
   // and the guards are verified after the replay.
   bool guarded = true;
+  // Compile for a data-centre GPU: its forms of the kernels run on any device, slowly.
+  bool as_gpu = false;
   int replays = 1;
   ir::Routes routes;
 };

@@ -66,7 +66,7 @@ void AddOutputs(Graph& graph, const std::string& prefix, const Operands& in, con
   }
 }
 
-void CheckCase(const Case& c) {
+void CheckCase(const Case& c, bool as_gpu = false) {
   INFO((c.gru ? "gru " : "rnn "), c.batch, " x ", c.steps, " x ", c.hidden, ", bias ", c.bias);
   const uint64_t width = (c.gru ? 3 : 1) * c.hidden;
   Graph graph("scan");
@@ -83,7 +83,7 @@ void CheckCase(const Case& c) {
   AddOutputs(graph, "scan", in, Must(Scan(c, in)), loss_weight);
   AddOutputs(graph, "cells", in, Must(RepeatedCells(c, in)), loss_weight);
   REQUIRE(graph.status().ok());
-  const exec::TensorMap outputs = Must(RunGraph(graph.ir(), inputs));
+  const exec::TensorMap outputs = Must(RunGraph(graph.ir(), inputs, {.as_gpu = as_gpu}));
   int compared = 0;
   for (const auto& [name, bytes] : outputs) {
     if (name.rfind("scan", 0) != 0) continue;
@@ -107,6 +107,19 @@ TEST_CASE("recurrent: a scan equals repeated cells in value and gradient") {
     CheckCase({gru, 40, 4, 48, true});  // separate dispatches for the steps
     CheckCase({gru, 1, 2, 300, true});
   }
+}
+
+TEST_CASE("recurrent: the forms for GPUs, too") {
+  if (TestDevice() == nullptr) return;
+  for (bool gru : {false, true}) {
+    CheckCase({gru, 3, 5, 6, true}, true);
+    CheckCase({gru, 2, 4, 19, false}, true);
+    CheckCase({gru, 5, 3, 128, true}, true);
+  }
+  // A dispatch a step: at least 2^18 elements of weight; whole vectors, and rows that cut them.
+  CheckCase({true, 17, 3, 300, true}, true);
+  CheckCase({true, 3, 4, 301, false}, true);
+  CheckCase({false, 3, 3, 512, true}, true);
 }
 
 }  // namespace
