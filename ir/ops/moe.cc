@@ -111,6 +111,10 @@ std::vector<OpDef> RouteWeightRows() {
   row.shapes = "probabilities [T, E], indices i32 [T, K], y [T, K]";
   row.operands = {{.name = "probabilities"}, indices};
   row.results = {{.name = "y"}};
+  row.rejects =
+      "operands not of rank 2 or for different T; no experts; no routes or more than experts";
+  row.notes = "All slots of a repeated expert get a gradient.";
+  row.kernels = {"moe_route_weights_f32"};
   row.allow_empty = true;
   row.infer = InferRouteWeights;
   row.adjoint = AdjointRouteWeights;
@@ -125,6 +129,7 @@ std::vector<OpDef> RouteWeightRows() {
   backward.shapes = "g, y, indices i32 [T, K], probabilities, dprobabilities [T, E]";
   backward.operands = {Constant("g"), Constant("probabilities"), indices, Constant("y")};
   backward.results = {{.name = "dprobabilities"}};
+  backward.kernels = {"moe_route_weights_backward_f32"};
   backward.allow_empty = true;
   backward.infer = InferRouteWeightsBackward;
   backward.lower = LowerRouteWeightsBackward;
@@ -217,6 +222,8 @@ std::vector<OpDef> GatherRows() {
   row.shapes = "x [T, D], packed_token, inverse u32 [R], y [R, D]; R a multiple of T";
   row.operands = {{.name = "x"}, Map("packed_token"), Map("inverse")};
   row.results = {{.name = "y"}};
+  row.rejects = "x not of rank 2, maps not of rank 1 or of different length; R not a multiple of T";
+  row.kernels = {"gather_u32", "gather_u32x4"};
   row.infer = InferGather;
   row.adjoint = AdjointGather;
   row.lower = LowerGather;
@@ -231,6 +238,9 @@ std::vector<OpDef> GatherRows() {
   backward.operands = {Constant("source"), Map("inverse")};
   backward.results = {{.name = "dx"}};
   backward.attributes = {{"output_rows", AttributeKind::kI64}};
+  backward.rejects =
+      "source not of rank 2, inverse not [R]; output_rows not positive or not dividing R";
+  backward.kernels = {"moe_route_sum_f32", "moe_route_sum_f32x4"};
   backward.infer = InferGatherBackward;
   backward.lower = LowerGatherBackward;
   return {row, backward};
@@ -306,6 +316,8 @@ std::vector<OpDef> CombineRows() {
   row.shapes = "packed [R, D], route_gate [T, K], inverse, packed_slot u32 [R], y [T, D]; R = T * K";
   row.operands = {{.name = "packed"}, {.name = "route_gate"}, Map("inverse"), Map("packed_slot")};
   row.results = {{.name = "y"}};
+  row.rejects = "packed or route_gate not of rank 2; maps not [R]; R other than T * K";
+  row.kernels = {"moe_route_sum_f32", "moe_route_sum_f32x4"};
   row.infer = InferCombine;
   row.adjoint = AdjointCombine;
   row.lower = LowerCombine;
@@ -323,6 +335,7 @@ std::vector<OpDef> CombineRows() {
                        Map("packed_slot")};
   backward.results = {{.name = "dpacked", .optional = true},
                       {.name = "droute_gate", .optional = true}};
+  backward.kernels = {"moe_combine_backward_f32", "moe_combine_backward_f32x4"};
   backward.infer = InferCombineBackward;
   backward.lower = LowerCombineBackward;
   return {row, backward};

@@ -101,6 +101,11 @@ OpDef PlanRow() {
     row.results.push_back({.name = name, .differentiable = false});
   }
   row.attributes = {{"num_experts", AttributeKind::kI64}};
+  row.rejects = "indices not of rank 2; num_experts not from 1 to 256";
+  row.notes =
+      "An index outside [0, num_experts) is no route: it is counted nowhere, and every consumer of "
+      "the maps skips it.";
+  row.kernels = {"moe_expert_plan_u32"};
   row.infer = InferPlan;
   row.lower = LowerPlan;
   return row;
@@ -148,6 +153,8 @@ OpDef BiasRow() {
                   {.name = "bias", .differentiable = false, .mutated = true}};
   row.results = {{.name = "bias", .differentiable = false}};
   row.attributes = {{"experts_per_token", AttributeKind::kI64}, {"gamma", AttributeKind::kF32}};
+  row.rejects = "mask not of rank 2; a bias without E elements; a negative experts_per_token";
+  row.kernels = {"moe_routing_bias_f32", "column_sum_f32"};
   row.infer = InferBias;
   row.lower = LowerBias;
   return row;

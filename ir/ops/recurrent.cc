@@ -203,11 +203,11 @@ std::vector<std::string> KernelNames(Kind kind, bool backward) {
   };
   if (!backward) add({"recurrent_gates_f32"});
   if (!backward && IsScan(kind)) {
-    add({"recurrent_scan_f32", "transpose_tiled_u32", "transpose_u32", "transpose_u32x4"});
+    add({"recurrent_scan_f32", "recurrent_step_f32", "transpose_tiled_u32", "transpose_u32", "transpose_u32x4"});
   }
   if (backward) add({"recurrent_gates_backward_f32", kElementwise});
   if (backward && IsScan(kind)) {
-    add({"recurrent_scan_backward_f32", "copy_rows_u32", "copy_rows_u32x4", "fill_f32"});
+    add({"recurrent_scan_backward_f32", "recurrent_step_backward_f32", "copy_rows_u32", "copy_rows_u32x4", "fill_f32"});
   }
   return names;
 }
