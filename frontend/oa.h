@@ -3,9 +3,11 @@
 #ifndef OA_FRONTEND_OA_H_
 #define OA_FRONTEND_OA_H_
 
+#include "frontend/attention.h"  // oa::ml::matrix: heads, attention, rotary positions
 #include "frontend/autograd.h"   // oa::ml::autograd::Backward
 #include "frontend/conv.h"       // oa::ml::matrix: convolution, pooling, resampling
 #include "frontend/graph.h"      // oa::Graph, oa::Matrix, oa::Parameter, oa::State
+#include "frontend/index.h"      // oa::matrix: top k, scattered and repeated rows
 #include "frontend/init.h"       // oa::init
 #include "frontend/loss.h"       // oa::ml::loss
 #include "frontend/mamba3.h"     // oa::ml::matrix: the Mamba-3 scans

@@ -62,6 +62,22 @@ Result<Matrix> Record(absl::string_view op, absl::Span<const OptMatrix> operands
   return results.front();
 }
 
+Result<Matrix> RecordAtomically(const Matrix& operand, absl::string_view op,
+                                const std::function<Result<Matrix>()>& operators) {
+  Graph* graph = operand.graph();
+  if (graph == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(op, ": operand 0 is a default-constructed Matrix of no graph"));
+  }
+  OA_RETURN_IF_ERROR(graph->status());
+  const ir::Graph::Mark mark = graph->ir().mark();
+  Result<Matrix> result = operators();
+  if (result.ok()) return result;
+  graph->ir().Rollback(mark);
+  graph->ForgetRolledBack();
+  return Annotate(result.status(), op);
+}
+
 Result<Matrix> RecordIn(Graph& graph, absl::string_view op, const ir::Attributes& attributes) {
   OA_RETURN_IF_ERROR(graph.status());
   OA_ASSIGN_OR_RETURN(std::vector<Matrix> results, RecordValues(graph, op, {}, attributes));

@@ -2,6 +2,7 @@
 #ifndef OA_FRONTEND_RECORD_H_
 #define OA_FRONTEND_RECORD_H_
 
+#include <functional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -20,6 +21,11 @@ Result<std::vector<Matrix>> RecordAll(absl::string_view op, absl::Span<const Opt
 // The same for operators with one result.
 Result<Matrix> Record(absl::string_view op, absl::Span<const OptMatrix> operands,
                       const ir::Attributes& attributes = {});
+
+// Runs `operators`, which record several nodes into the graph of `operand`. On failure all of them
+// are undone and the error names `op`.
+Result<Matrix> RecordAtomically(const Matrix& operand, absl::string_view op,
+                                const std::function<Result<Matrix>()>& operators);
 
 // For operators without operands.
 Result<Matrix> RecordIn(Graph& graph, absl::string_view op, const ir::Attributes& attributes);

@@ -18,6 +18,10 @@ std::vector<OpDef> NormOps();         // norm.cc, batch_norm.cc: row, channel an
 std::vector<OpDef> ReduceOps();       // reduce.cc: sum, mean, max, argmax, softmax, log_softmax, accuracy
 std::vector<OpDef> ShapeOps();        // shape.cc: reshape, transpose, slice, concat
 std::vector<OpDef> IndexOps();        // index.cc: gather
+std::vector<OpDef> TopKOps();         // top_k.cc: top_k, top_k_mask, gather_last_dim
+std::vector<OpDef> RepeatOps();       // repeat.cc: repeat_interleave, causal_mask
+std::vector<OpDef> AttentionOps();    // attention.cc: heads, masked softmax, attention
+std::vector<OpDef> RopeOps();         // rope.cc
 std::vector<OpDef> LossOps();         // loss.cc
 std::vector<OpDef> PoolOps();         // pool.cc: average and max pooling, upsampling
 std::vector<OpDef> MoePlanOps();      // moe_plan.cc: expert plan, routing bias

@@ -1,4 +1,4 @@
-// Indexing: gather, also called embedding.
+// Indexing: gather, also called embedding, and scatter_add_rows, which is its gradient.
 #include <algorithm>
 
 #include "ir/lower.h"
@@ -148,6 +148,41 @@ absl::Status LowerGatherBackward(LowerContext& ctx) {
                       .Grid(groups));
 }
 
+// ---- scatter_add_rows ----
+
+absl::Status InferScatterAddRows(InferContext& ctx) {
+  OA_RETURN_IF_ERROR(ctx.RequireRank(0, 2));
+  OA_RETURN_IF_ERROR(ctx.RequireRank(1, 1));
+  return InferGatherBackward(ctx);
+}
+
+absl::Status AdjointScatterAddRows(AdjointContext& ctx) {
+  OA_ASSIGN_OR_RETURN(const ValueId dsource, ctx.Emit("gather", {ctx.grad(), ctx.input(1)}));
+  ctx.SetGrad(0, dsource);
+  return absl::OkStatus();
+}
+
+OpDef ScatterAddRowsRow() {
+  OpDef row;
+  row.name = "scatter_add_rows";
+  row.family = kFamily;
+  row.equation =
+      "y[i, :] = sum of source[r, :] over the r with indices[r] == i, r increasing; "
+      "rows with an index not in [0, rows) are dropped";
+  row.shapes = "source [R, D], indices [R], y [rows, D]";
+  row.operands = {{.name = "source"},
+                  {.name = "indices", .dtypes = Only(DType::U32), .differentiable = false}};
+  row.results = {{.name = "y"}};
+  row.attributes = {{"rows", AttributeKind::kI64}};
+  row.allow_empty = true;
+  row.rejects = "source not of rank 2; indices not [R]; a negative number of rows";
+  row.kernels = {"index_lists_u32", "gather_backward_f32"};
+  row.infer = InferScatterAddRows;
+  row.adjoint = AdjointScatterAddRows;
+  row.lower = LowerGatherBackward;
+  return row;
+}
+
 std::vector<OpDef> GatherRows() {
   OpDef row = MakeRow(
       {"gather", kFamily, "y[s, :] = table[indices[s], :]; zeros where the index is not in [0, V)",
@@ -175,6 +210,10 @@ std::vector<OpDef> GatherRows() {
 
 }  // namespace
 
-std::vector<OpDef> IndexOps() { return GatherRows(); }
+std::vector<OpDef> IndexOps() {
+  std::vector<OpDef> rows = GatherRows();
+  rows.push_back(ScatterAddRowsRow());
+  return rows;
+}
 
 }  // namespace oa::ir

@@ -210,11 +210,11 @@ std::vector<std::string> ScanKernels(bool backward) {
   }
   const std::vector<const char*> own =
       backward ? std::vector<const char*>{"readout_backward", "pairs", "rotate_backward",
-                                          "state_dot", "gates_backward", "input_backward",
-                                          "head_sum"}
+                                          "gates_backward", "input_backward", "head_sum"}
                : std::vector<const char*>{"readout", "step"};
   for (const char* name : own) names.push_back(absl::StrCat("mamba3_", name, "_f32"));
   names.push_back("fill_f32");
+  if (backward) names.push_back("row_dot_f32");
   return names;
 }
 

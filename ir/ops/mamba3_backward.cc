@@ -5,6 +5,7 @@
 
 #include "ir/ops/mamba3.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/reduce_lowering.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -102,14 +103,9 @@ absl::Status ScanBackward::EmitStates() {
   OA_ASSIGN_OR_RETURN(exit_states_,
                       scan_.Multiply("exit_states", dpre_entry.Transposed(), scan_.Q()));
   OA_RETURN_IF_ERROR(scan_.EmitStateScan(exit_states_, /*backwards=*/true));
-  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx_.Select("mamba3_state_dot_f32"));
   across_ = scan_.Scratch("across", {scan_.chunks_all()});
-  const uint64_t elements = s_.depth * s_.width;
-  KernelCall call(kernel);
-  call.Buffer(scan_.values().entry_states).Buffer(exit_states_).Buffer(across_);
-  call.U32(scan_.chunks_all()).U32(elements);
-  return scan_.EmitRows(std::move(call), scan_.chunks_all(),
-                        CeilDiv(elements, kernel->local_size[0]));
+  return EmitRowDot(ctx_, scan_.values().entry_states, exit_states_, scan_.chunks_all(),
+                    s_.depth * s_.width, across_);
 }
 
 absl::Status ScanBackward::EmitPairs() {

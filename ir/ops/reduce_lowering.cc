@@ -120,4 +120,19 @@ absl::Status EmitReduceTo(LowerContext& ctx, BufferSlice in, absl::Span<const ui
   }
 }
 
+absl::Status EmitRowDot(LowerContext& ctx, BufferSlice x, BufferSlice g, uint64_t rows,
+                        uint64_t columns, BufferSlice y) {
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("row_dot_f32"));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.RowGroups(rows, CeilDiv(columns, kernel->local_size[0]) + 1));
+  return ctx.Emit(KernelCall(kernel)
+                      .Buffer(x)
+                      .Buffer(g)
+                      .Buffer(y)
+                      .U32(rows)
+                      .U32(columns)
+                      .Flops(2 * rows * columns)
+                      .Grid(groups));
+}
+
 }  // namespace oa::ir

@@ -31,6 +31,10 @@ absl::Status EmitReduceAxis(LowerContext& ctx, BufferSlice in, uint64_t outer, u
 absl::Status EmitReduceTo(LowerContext& ctx, BufferSlice in, absl::Span<const uint64_t> in_shape,
                           BufferSlice out, absl::Span<const uint64_t> out_shape);
 
+// y[r] = sum over c of x[r, c] * g[r, c].
+absl::Status EmitRowDot(LowerContext& ctx, BufferSlice x, BufferSlice g, uint64_t rows,
+                        uint64_t columns, BufferSlice y);
+
 }  // namespace oa::ir
 
 #endif  // OA_IR_OPS_REDUCE_LOWERING_H_

@@ -94,11 +94,6 @@ absl::Status AdjointTranspose(AdjointContext& ctx) {
   return absl::OkStatus();
 }
 
-// The operand as [a, i, b, j, c] with i and j the swapped axes.
-struct SwapShape {
-  uint64_t a = 1, i = 1, b = 1, j = 1, c = 1;
-};
-
 SwapShape AroundAxes(const Shape& shape, int64_t low, int64_t high) {
   const AxisShape tail = AroundAxis(shape, high);
   const AxisShape head =
@@ -106,14 +101,14 @@ SwapShape AroundAxes(const Shape& shape, int64_t low, int64_t high) {
   return {head.outer, head.extent, head.inner, tail.extent, tail.inner};
 }
 
-absl::Status EmitTiledTranspose(LowerContext& ctx, const SwapShape& s) {
+absl::Status EmitTiledSwap(LowerContext& ctx, BufferSlice x, BufferSlice y, const SwapShape& s) {
   constexpr uint64_t kTile = 32;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("transpose_tiled_u32"));
   const uint64_t tiles = s.a * s.b * CeilDiv(s.i, kTile) * CeilDiv(s.j, kTile);
   OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(tiles, /*iterations=*/0));
   return ctx.Emit(KernelCall(kernel)
-                      .Buffer(ctx.in(0))
-                      .Buffer(ctx.out())
+                      .Buffer(x)
+                      .Buffer(y)
                       .U32(s.a)
                       .U32(s.i)
                       .U32(s.b)
@@ -128,21 +123,7 @@ absl::Status LowerTranspose(LowerContext& ctx) {
   // One and the same axis: nothing is swapped, everything is one long run.
   const SwapShape s =
       low == high ? SwapShape{.c = count} : AroundAxes(ctx.input_shape(0), low, high);
-  // Tiles pay where both runs are long; CPU devices would only pay for the barriers.
-  if (s.c == 1 && s.i >= 8 && s.j >= 8 && !ctx.profile().is_cpu) return EmitTiledTranspose(ctx, s);
-  const uint64_t unit = s.c % 4 == 0 ? 4 : 1;
-  OA_ASSIGN_OR_RETURN(const Kernel* kernel,
-                      ctx.Select(unit == 4 ? "transpose_u32x4" : "transpose_u32"));
-  const uint64_t groups = ctx.StridedGroups(*kernel, count / unit);
-  return ctx.Emit(KernelCall(kernel)
-                      .Buffer(ctx.in(0))
-                      .Buffer(ctx.out())
-                      .U32(s.a)
-                      .U32(s.i)
-                      .U32(s.b)
-                      .U32(s.j)
-                      .U32(s.c / unit)
-                      .Grid(groups));
+  return EmitSwap(ctx, ctx.in(0), ctx.out(), s);
 }
 
 OpDef TransposeRow() {
@@ -160,6 +141,24 @@ OpDef TransposeRow() {
 }
 
 }  // namespace
+
+absl::Status EmitSwap(LowerContext& ctx, BufferSlice x, BufferSlice y, const SwapShape& s) {
+  // Tiles pay where both runs are long; CPU devices would only pay for the barriers.
+  if (s.c == 1 && s.i >= 8 && s.j >= 8 && !ctx.profile().is_cpu) return EmitTiledSwap(ctx, x, y, s);
+  const uint64_t unit = s.c % 4 == 0 ? 4 : 1;
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel,
+                      ctx.Select(unit == 4 ? "transpose_u32x4" : "transpose_u32"));
+  const uint64_t groups = ctx.StridedGroups(*kernel, s.a * s.i * s.b * s.j * (s.c / unit));
+  return ctx.Emit(KernelCall(kernel)
+                      .Buffer(x)
+                      .Buffer(y)
+                      .U32(s.a)
+                      .U32(s.i)
+                      .U32(s.b)
+                      .U32(s.j)
+                      .U32(s.c / unit)
+                      .Grid(groups));
+}
 
 std::vector<OpDef> ShapeOps() {
   std::vector<OpDef> rows = {ReshapeRow(), TransposeRow()};

@@ -16,6 +16,12 @@ inline constexpr DTypeSet kWordTypes = Only(DType::F32) | Only(DType::I32) | Onl
 
 std::vector<OpDef> SliceOps();  // slice.cc: slice, slice_backward, concat
 
+// x [a, i, b, j, c] with the axes i and j swapped: y [a, j, b, i, c]; 32-bit words.
+struct SwapShape {
+  uint64_t a = 1, i = 1, b = 1, j = 1, c = 1;
+};
+absl::Status EmitSwap(LowerContext& ctx, BufferSlice x, BufferSlice y, const SwapShape& s);
+
 // y[r, dst_offset + j] = x[r, src_offset + j] for j < run, words; x [rows, src_stride].
 struct RowCopy {
   BufferSlice x;

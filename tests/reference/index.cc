@@ -64,8 +64,48 @@ ReferenceOp GatherOp() {
   return row;
 }
 
+std::vector<Tensor> ScatterAddRows(absl::Span<const Tensor> inputs,
+                                   const ir::Attributes& attributes) {
+  const Tensor& source = inputs[0];
+  const Tensor& indices = inputs[1];
+  const size_t columns = source.shape[1];
+  const uint64_t rows = static_cast<uint64_t>(attributes.i64("rows"));
+  Tensor y(DType::F32, {rows, columns});
+  for (size_t r = 0; r < indices.size(); ++r) {
+    if (indices[r] >= static_cast<double>(rows)) continue;
+    for (size_t d = 0; d < columns; ++d) {
+      y[static_cast<size_t>(indices[r]) * columns + d] += source[r * columns + d];
+    }
+  }
+  return {y};
+}
+
+Sample ScatterSample(uint64_t count, uint64_t columns, int64_t rows) {
+  Sample sample = {{Uniform({count, columns}), Integers(DType::U32, {count}, 0, rows + 1)},
+                   ir::Attributes().I64("rows", rows)};
+  sample.tolerance = ReductionTolerance(static_cast<double>(count), 2);
+  return sample;
+}
+
+ReferenceOp ScatterAddRowsOp() {
+  ReferenceOp row = {"scatter_add_rows", ScatterAddRows};
+  row.samples = {ScatterSample(1, 1, 1), ScatterSample(7, 3, 4), ScatterSample(300, 8, 5),
+                 ScatterSample(2000, 5, 3000), ScatterSample(64, 40, 1)};
+  const ir::Attributes four = ir::Attributes().I64("rows", 4);
+  row.rejections = {
+      {"a source of rank 1", {Uniform({5}), Integers(DType::U32, {5}, 0, 3)}, four},
+      {"indices of rank 2", {Uniform({5, 3}), Integers(DType::U32, {5, 1}, 0, 3)}, four},
+      {"another number of indices", {Uniform({5, 3}), Integers(DType::U32, {4}, 0, 3)}, four},
+      {"I32 indices", {Uniform({5, 3}), Integers(DType::I32, {5}, 0, 3)}, four},
+      {"a negative extent",
+       {Uniform({5, 3}), Integers(DType::U32, {5}, 0, 3)},
+       ir::Attributes().I64("rows", -1)},
+  };
+  return row;
+}
+
 }  // namespace
 
-std::vector<ReferenceOp> IndexReference() { return {GatherOp()}; }
+std::vector<ReferenceOp> IndexReference() { return {GatherOp(), ScatterAddRowsOp()}; }
 
 }  // namespace oa::reference

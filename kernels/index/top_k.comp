@@ -1,0 +1,55 @@
+// top_k: the k largest values of each row, descending, equal ones by lower index, and their
+//   indices. NaN counts as larger than everything; -0 and 0 are equal.
+// Shapes:   x [rows, columns], values, indices [rows, picks].
+// Cost:     a workgroup reads its row once a pick, all but the first time from cache.
+// Numerics: exact: words are compared and copied as integers.
+#version 460
+#include "common/base.glsl"
+#include "common/reduce.glsl"
+
+OA_LOCAL_SIZE(OA_WG);
+
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
+  U32In x;
+  U32Out values;
+  U32Out indices;
+  uint rows;
+  uint columns;
+  uint picks;
+};
+OA_PUSH(Args);
+
+// Ordered like the float; never 0.
+uint sort_key(uint bits) {
+  uint magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return 0xffffffffu;
+  if (magnitude == 0u) return 0x80000000u;
+  return bits != magnitude ? ~bits : bits | 0x80000000u;
+}
+
+void main() {
+  U32In x = args.x;
+  uint columns = args.columns, picks = args.picks;
+  OA_FOR_EACH_ROW(r, args.rows) {
+    uint base = r * columns;
+    uint last_key = 0u, last_index = 0u;
+    for (uint k = 0; k < picks; ++k) {
+      // The first of what comes behind the last pick in the order (key down, index up).
+      uint best_key = 0u, best_index = 0xffffffffu;
+      OA_FOR_EACH_COLUMN(c, columns) {
+        uint key = sort_key(x.v[base + c]);
+        bool open = k == 0u || key < last_key || (key == last_key && c > last_index);
+        if (open && key > best_key) {
+          best_key = key;
+          best_index = c;
+        }
+      }
+      last_key = workgroup_max(best_key);
+      last_index = workgroup_min(best_key == last_key ? best_index : 0xffffffffu);
+      if (gl_LocalInvocationID.x == 0 && last_index < columns) {
+        args.values.v[r * picks + k] = x.v[base + last_index];
+        args.indices.v[r * picks + k] = last_index;
+      }
+    }
+  }
+}
