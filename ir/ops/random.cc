@@ -7,6 +7,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -17,9 +18,7 @@ constexpr char kFamily[] = "random";
 // One invocation draws a block of Philox.
 constexpr uint64_t kBlockElements = 4;
 
-OperandDef Replay() {
-  return {.name = "replay", .dtypes = Only(DType::U32), .differentiable = false};
-}
+OperandDef Replay() { return DetachedOperand("replay", Only(DType::U32)); }
 
 KernelCall& AddSeed(const LowerContext& ctx, KernelCall& call) {
   const uint64_t seed = ctx.attributes().u64("seed");
@@ -62,16 +61,11 @@ absl::Status LowerNormal(LowerContext& ctx) {
 
 OpDef RandomRow(const char* name, const char* equation, const char* first, const char* second,
                 absl::Status (*lower)(LowerContext&)) {
-  OpDef row;
-  row.name = name;
-  row.family = kFamily;
-  row.equation = equation;
-  row.shapes = "replay u32 [1], y [shape]";
-  row.operands = {Replay()};
-  row.results = {{.name = "y", .differentiable = false}};
+  OpDef row = MakeRow({name, kFamily, equation, "replay u32 [1], y [shape]"}, {Replay()},
+                      {DetachedResult("y")});
   row.attributes = {{"shape", AttributeKind::kI64List},
-                    {first, AttributeKind::kF32},
-                    {second, AttributeKind::kF32},
+                    RealAttribute(first),
+                    RealAttribute(second),
                     {"seed", AttributeKind::kU64}};
   row.allow_empty = true;
   row.rejects = "a negative extent; a replay counter that is not [1]";
@@ -115,21 +109,28 @@ absl::Status LowerDropout(LowerContext& ctx) {
   return ctx.Emit(std::move(call));
 }
 
-OpDef DropoutRow(const char* name, const char* equation, const char* operand, const char* result) {
-  OpDef row;
-  row.name = name;
-  row.family = kFamily;
-  row.equation = equation;
-  row.shapes = std::string(operand) + ", " + result + " [..], replay u32 [1]; with p 0 a view";
-  row.operands = {{.name = operand}, Replay()};
-  row.results = {{.name = result}};
-  row.attributes = {{"p", AttributeKind::kF32}, {"seed", AttributeKind::kU64}};
+OpDef DropoutRow() {
+  OpDef row =
+      MakeRow({"dropout", kFamily, "y = x * (u >= p ? 1 / (1 - p) : 0), u the uniforms of stream 0",
+               "x, y [..], replay u32 [1]; with p 0 a view"},
+              {Operand("x"), Replay()}, {{.name = "y"}});
+  row.attributes = {RealAttribute("p"), {"seed", AttributeKind::kU64}};
   row.allow_empty = true;
   row.rejects = "p not in [0, 1); a replay counter that is not [1]";
   row.notes = "The mask is not stored: the gradient draws it again from the same counter.";
   row.kernels = {"dropout_f32"};
   row.infer = InferDropout;
+  row.adjoint = AdjointDropout;
   row.lower = LowerDropout;
+  return row;
+}
+
+OpDef DropoutBackwardRow() {
+  OpDef row = BackwardRow(DropoutRow(),
+                          {"dx = g * (u >= p ? 1 / (1 - p) : 0), the u of the forward call",
+                           "g, dx [..], replay u32 [1]; with p 0 a view"},
+                          {Operand("g"), Replay()}, {{.name = "dx"}});
+  row.kernels = {"dropout_f32"};
   return row;
 }
 
@@ -147,15 +148,10 @@ absl::Status LowerAdvance(LowerContext& ctx) {
 }
 
 OpDef AdvanceRow() {
-  OpDef row;
-  row.name = "replay_advance";
-  row.family = kFamily;
-  row.equation = "replay += 1 modulo 2^32";
-  row.shapes = "replay u32 [1]";
-  row.operands = {Replay()};
-  row.operands[0].mutated = true;
-  row.results = {{.name = "replay", .differentiable = false}};
+  OpDef row = MakeRow({"replay_advance", kFamily, "replay += 1 modulo 2^32", "replay u32 [1]"},
+                      {MutatedOperand("replay", Only(DType::U32))}, {DetachedResult("replay")});
   row.rejects = "a replay counter that is not [1]";
+  row.notes = "Recorded with the first random numbers of a graph.";
   row.kernels = {"replay_advance_u32"};
   row.infer = InferAdvance;
   row.lower = LowerAdvance;
@@ -165,20 +161,14 @@ OpDef AdvanceRow() {
 }  // namespace
 
 std::vector<OpDef> RandomOps() {
-  std::vector<OpDef> rows = {
-      RandomRow("random_uniform",
-                "y[4b + j] = low + u * (high - low), u = (word j of block b, stream 0 >> 8) / 2^24",
-                "low", "high", LowerUniform),
-      RandomRow("random_normal",
-                "y = mean + stddev * n, n from the words of stream 1 by Box and Muller", "mean",
-                "stddev", LowerNormal),
-      DropoutRow("dropout", "y = x * (u >= p ? 1 / (1 - p) : 0), u the uniforms of stream 0", "x",
-                 "y"),
-      DropoutRow("dropout_backward",
-                 "dx = g * (u >= p ? 1 / (1 - p) : 0), u the uniforms of stream 0", "g", "dx"),
-      AdvanceRow()};
-  rows[2].adjoint = AdjointDropout;
-  return rows;
+  return {RandomRow("random_uniform",
+                    "y[4b + j] = low + u * (high - low), u = (word j of block b, stream 0 >> 8) / "
+                    "2^24",
+                    "low", "high", LowerUniform),
+          RandomRow("random_normal",
+                    "y = mean + stddev * n, n from the words of stream 1 by Box and Muller", "mean",
+                    "stddev", LowerNormal),
+          DropoutRow(), DropoutBackwardRow(), AdvanceRow()};
 }
 
 }  // namespace oa::ir

@@ -6,8 +6,8 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
-#include "ir/ops/matmul.h"
 #include "ir/ops/recurrent_lowering.h"
+#include "ir/ops/rows.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -114,7 +114,7 @@ absl::Status Adjoint(AdjointContext& ctx) {
 
 // ---- Lowering ----
 
-BufferSlice Operand(const LowerContext& ctx, int i) {
+BufferSlice InputAt(const LowerContext& ctx, int i) {
   return i >= 0 ? ctx.in_or_null(i) : BufferSlice();
 }
 
@@ -125,11 +125,11 @@ Recurrence Describe(const LowerContext& ctx, Kind kind, const Operands& at, int 
   r.batch = shape[0];
   r.steps = IsScan(kind) ? shape[1] : 1;
   r.hidden = ctx.input_shape(at.weight)[1];
-  r.gates_i = Operand(ctx, at.gates_i);
-  r.initial = Operand(ctx, at.hidden);
+  r.gates_i = InputAt(ctx, at.gates_i);
+  r.initial = InputAt(ctx, at.hidden);
   r.weight = ctx.in(at.weight);
-  r.bias = Operand(ctx, at.bias);
-  r.states = Operand(ctx, at.states);
+  r.bias = InputAt(ctx, at.bias);
+  r.states = InputAt(ctx, at.states);
   return r;
 }
 
@@ -193,40 +193,20 @@ constexpr Texts kTexts[] = {
      kGruScanBackward},
 };
 
-constexpr char kRejects[] =
-    "operands whose ranks or extents do not fit each other as above; a hidden size above 1024";
-
-std::vector<std::string> KernelNames(Kind kind, bool backward) {
-  std::vector<std::string> names = ProductKernels();
-  const auto add = [&](std::initializer_list<const char*> more) {
-    names.insert(names.end(), more.begin(), more.end());
-  };
-  if (!backward) add({"recurrent_gates_f32"});
-  if (!backward && IsScan(kind)) {
-    add({"recurrent_scan_f32", "recurrent_step_f32", "transpose_tiled_u32", "transpose_u32", "transpose_u32x4"});
-  }
-  if (backward) add({"recurrent_gates_backward_f32", kElementwise});
-  if (backward && IsScan(kind)) {
-    add({"recurrent_scan_backward_f32", "recurrent_step_backward_f32", "copy_rows_u32", "copy_rows_u32x4", "fill_f32"});
-  }
-  return names;
-}
-
 template <Kind kKind>
 OpDef ForwardRow() {
   const Texts& texts = kTexts[static_cast<int>(kKind)];
-  OpDef row;
-  row.name = texts.name;
-  row.family = "recurrent";
-  row.equation = texts.equation;
-  row.shapes = texts.shapes;
-  row.operands.push_back({.name = "gates_i"});
-  if (!IsScan(kKind)) row.operands.push_back({.name = "hidden"});
-  row.operands.push_back({.name = "weight_hh"});
-  row.operands.push_back({.name = "bias_hh", .optional = true});
-  row.results = {{.name = "y"}};
-  row.rejects = kRejects;
-  row.kernels = KernelNames(kKind, /*backward=*/false);
+  std::vector<OperandDef> operands = {Operand("gates_i")};
+  if (!IsScan(kKind)) operands.push_back(Operand("hidden"));
+  operands.push_back(Operand("weight_hh"));
+  operands.push_back(OptionalOperand("bias_hh"));
+  OpDef row = MakeRow({texts.name, "recurrent", texts.equation, texts.shapes}, std::move(operands),
+                      {{.name = "y"}});
+  row.rejects =
+      "operands whose ranks or extents do not fit each other as above; a hidden size above 1024";
+  row.notes = "gates_i is the projection of the input, with its bias; an absent bias_hh is 0.";
+  row.kernels = IsScan(kKind) ? ScanKernels() : CellKernels();
+  if (IsScan(kKind)) row.routes = ScanRoutes();
   row.infer = Infer<kKind>;
   row.adjoint = Adjoint<kKind>;
   row.lower = Lower<kKind>;
@@ -234,26 +214,22 @@ OpDef ForwardRow() {
 }
 
 template <Kind kKind>
-OpDef BackwardRow() {
+OpDef AdjointRow(const OpDef& forward) {
   constexpr Operands kAt = BackwardOperands(kKind);
   const Texts& texts = kTexts[static_cast<int>(kKind)];
-  OpDef row;
-  row.name = std::string(texts.name) + "_backward";
-  row.family = "recurrent";
-  row.equation = texts.backward_equation;
-  row.shapes = std::string("g like y; ") + texts.shapes + "; results like the operands";
-  row.operands = {{.name = "g"}};
-  if (kAt.gates_i >= 0) row.operands.push_back({.name = "gates_i"});
-  if (kAt.hidden >= 0) row.operands.push_back({.name = "hidden"});
-  row.operands.push_back({.name = "weight_hh"});
-  if (kAt.bias >= 0) row.operands.push_back({.name = "bias_hh", .optional = true});
-  if (kAt.states >= 0) row.operands.push_back({.name = "y"});
-  row.results.push_back({.name = "dgates_i", .optional = true});
-  if (!IsScan(kKind)) row.results.push_back({.name = "dhidden", .optional = true});
-  row.results.push_back({.name = "dweight_hh", .optional = true});
-  row.results.push_back({.name = "dbias_hh", .optional = true});
-  row.rejects = kRejects;
-  row.kernels = KernelNames(kKind, /*backward=*/true);
+  std::vector<OperandDef> operands = {Operand("g")};
+  if (kAt.gates_i >= 0) operands.push_back(Operand("gates_i"));
+  if (kAt.hidden >= 0) operands.push_back(Operand("hidden"));
+  operands.push_back(Operand("weight_hh"));
+  if (kAt.bias >= 0) operands.push_back(OptionalOperand("bias_hh"));
+  if (kAt.states >= 0) operands.push_back(Operand("y"));
+  OpDef row = BackwardRow(
+      forward,
+      {texts.backward_equation, "g like y; " + forward.shapes + "; results like the operands"},
+      std::move(operands),
+      IsScan(kKind) ? OptionalResults({"dgates_i", "dweight_hh", "dbias_hh"})
+                    : OptionalResults({"dgates_i", "dhidden", "dweight_hh", "dbias_hh"}));
+  row.kernels = IsScan(kKind) ? ScanBackwardKernels() : CellBackwardKernels();
   row.infer = InferBackward<kKind>;
   row.lower = LowerBackward<kKind>;
   return row;
@@ -261,8 +237,9 @@ OpDef BackwardRow() {
 
 template <Kind kKind>
 void AddRows(std::vector<OpDef>& rows) {
-  rows.push_back(ForwardRow<kKind>());
-  rows.push_back(BackwardRow<kKind>());
+  const OpDef forward = ForwardRow<kKind>();
+  rows.push_back(forward);
+  rows.push_back(AdjointRow<kKind>(forward));
 }
 
 }  // namespace
