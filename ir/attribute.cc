@@ -10,9 +10,8 @@
 #include "schema/fnv.h"
 
 namespace oa::ir {
-namespace {
 
-const char* KindName(AttributeKind kind) {
+const char* AttributeKindName(AttributeKind kind) {
   switch (kind) {
     case AttributeKind::kI64:
       return "i64";
@@ -33,6 +32,8 @@ const char* KindName(AttributeKind kind) {
   }
   return "unknown kind";
 }
+
+namespace {
 
 Attribute Integer(absl::string_view name, AttributeKind kind, int64_t value) {
   Attribute attribute;
@@ -71,7 +72,8 @@ absl::Status CheckOne(absl::string_view op, const AttributeDef& def, const Attri
   }
   if (given.kind != def.kind) {
     return Mismatch(op, def.name,
-                    absl::StrCat("must be ", KindName(def.kind), ", got ", KindName(given.kind)));
+                    absl::StrCat("must be ", AttributeKindName(def.kind), ", got ",
+                                 AttributeKindName(given.kind)));
   }
   if (def.kind == AttributeKind::kToken && !absl::c_linear_search(def.tokens, given.token)) {
     return Mismatch(
@@ -194,7 +196,7 @@ const Attribute& Attributes::Get(absl::string_view name, AttributeKind kind) con
     if (attribute.name == name && attribute.kind == kind) return attribute;
   }
   std::fprintf(stderr, "internal error: no attribute '%s' of kind %s among (%s)\n",
-               std::string(name).c_str(), KindName(kind), AttributesText(*this).c_str());
+               std::string(name).c_str(), AttributeKindName(kind), AttributesText(*this).c_str());
   std::abort();
 }
 

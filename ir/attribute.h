@@ -26,6 +26,9 @@ enum class AttributeKind : uint8_t {
   kOptionalI64 = 7,  // 0, or 1 and then the value as kI64
 };
 
+// "i64", "optional i64".
+const char* AttributeKindName(AttributeKind kind);
+
 struct Attribute {
   std::string name;
   AttributeKind kind = AttributeKind::kI64;

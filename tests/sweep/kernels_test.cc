@@ -52,8 +52,8 @@ void AddGradients(const ir::OpDef& row, const std::vector<ir::ValueId>& operands
   ir::ValueId loss = ir::kAbsent;
   for (size_t r = 0; r < results.size(); ++r) {
     if (!HasGradient(graph, results[r], row.result(r).differentiable)) continue;
-    const ir::ValueId sum = Must(graph.Record(
-        "sum", {results[r]}, ir::Attributes().Optional("axis", std::nullopt)))[0];
+    const ir::ValueId sum =
+        Must(graph.Record("sum", {results[r]}, ir::Attributes().Optional("axis", std::nullopt)))[0];
     loss = loss == ir::kAbsent ? sum : Must(graph.Record("add", {loss, sum}))[0];
   }
   std::vector<ir::ValueId> targets;
@@ -77,8 +77,7 @@ SampleGraph BuildSamples(const reference::ReferenceOp& op) {
   built.graph = std::make_unique<ir::Graph>(op.op);
   for (size_t s = 0; s < op.samples.size(); ++s) {
     const std::string prefix = absl::StrCat("s", s);
-    const std::vector<ir::ValueId> operands =
-        DeclareOperands(op, s, SampleOperands(op, s), built);
+    const std::vector<ir::ValueId> operands = DeclareOperands(op, s, SampleOperands(op, s), built);
     const std::vector<ir::ValueId> results =
         Must(built.graph->Record(op.op, operands, op.samples[s].attributes));
     for (size_t r = 0; r < results.size(); ++r) {

@@ -47,8 +47,8 @@ absl::StatusOr<ir::Compiled> CompileCall(const std::string& op,
   std::vector<ir::ValueId> ids;
   for (const Operand& operand : operands) {
     const BufferKind kind = operand.state ? BufferKind::kState : BufferKind::kInput;
-    ids.push_back(Must(graph.AddStorage(kind, "x" + std::to_string(ids.size()), operand.dtype,
-                                        operand.shape)));
+    ids.push_back(Must(
+        graph.AddStorage(kind, "x" + std::to_string(ids.size()), operand.dtype, operand.shape)));
   }
   const std::vector<ir::ValueId> results = Must(graph.Record(op, ids, attributes));
   for (size_t i = 0; i < results.size(); ++i) {
@@ -88,16 +88,14 @@ TEST_CASE("loop limit: many rows get more workgroups than cores ask for") {
                     "cross_entropy_masked_backward"),
            rows / (65535 / 6));
   // Blocks of 1024 elements, four for each of eight lanes at a time.
-  CHECK_GE(GroupsOf(Must(CompileCall("sgd_step",
-                                     {{{rows}, DType::F32, true},
-                                      {{rows}},
-                                      {{rows}, DType::F32, true},
-                                      {{3}}},
-                                     Attributes()
-                                         .F32("lr", 1)
-                                         .F32("momentum", 1)
-                                         .F32("weight_decay", 0)
-                                         .Bool("nesterov", false))),
+  CHECK_GE(GroupsOf(Must(CompileCall(
+                        "sgd_step",
+                        {{{rows}, DType::F32, true}, {{rows}}, {{rows}, DType::F32, true}, {{3}}},
+                        Attributes()
+                            .F32("lr", 1)
+                            .F32("momentum", 1)
+                            .F32("weight_decay", 0)
+                            .Bool("nesterov", false))),
                     "sgd_step"),
            rows / 1024 / (65535 / 33));
 }

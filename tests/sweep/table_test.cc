@@ -76,8 +76,8 @@ void CheckRejection(const reference::ReferenceOp& op, const reference::Rejection
     }
     const bool mutated = i < row.operands.size() && row.operands[i].mutated;
     absl::StatusOr<ir::ValueId> value =
-        graph.AddStorage(mutated ? BufferKind::kState : BufferKind::kInput,
-                         "x" + std::to_string(i), spec.dtype, spec.shape);
+        graph.AddStorage(mutated ? BufferKind::kState : BufferKind::kInput, "x" + std::to_string(i),
+                         spec.dtype, spec.shape);
     REQUIRE_MESSAGE(value.ok(), value.status().ToString());
     operands.push_back(*value);
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "frontend/oa.h"
+#include "ir/op.h"
 #include "tests/tools/temp_folder.h"
 #include "tools/common/npy.h"
 #include "tools/common/safetensors.h"
@@ -290,11 +291,52 @@ TEST_CASE("cli: bench, devices and ops") {
   CHECK_EQ(profile.code, 0);
   WriteText(shell.File("device.json"), profile.out);
   CHECK_EQ(shell.OaCompile("small.oag --device device.json").code, 0);
-  CHECK(absl::StrContains(shell.OaRun("ops").out, "relu"));
-  CHECK_EQ(shell.OaRun("ops relu").code, 0);
+}
+
+void CheckWidth(const std::string& text) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) CHECK_MESSAGE(line.size() <= 80, line);
+}
+
+TEST_CASE("cli: ops lists operators, and the kernels that a device would use") {
+  Shell shell;
+  const Ran list = shell.OnDevice("ops");
+  CHECK_EQ(list.code, 0);
+  CheckWidth(list.out);
+  CHECK(absl::StrContains(list.out, "\nrelu(input*) -> y\n    elementwise programs\n"));
+  CHECK(absl::StrContains(list.out, "\nlinear(x*, weight*, bias*?) -> y\n    matmul_f32"));
+  CHECK(absl::StrContains(list.out, "\nreshape(x*; shape) -> y\n    a view, runs nothing\n"));
+  CHECK(absl::StrContains(list.out, "\naccumulate(dst!, src) -> dst\n"));
+  const Ran one = shell.OnDevice("ops rms_norm");
+  CHECK_EQ(one.code, 0);
+  CheckWidth(one.out);
+  CHECK(absl::StrContains(one.out, "rejects: weight not [N]"));
+  CHECK(absl::StrContains(one.out, "norm_f32"));
+  CHECK(absl::StrContains(one.out, "chosen"));
   const Ran unknown = shell.OaRun("ops rely");
   CHECK_EQ(unknown.code, 2);
   CHECK(absl::StrContains(unknown.err, "relu"));
+}
+
+TEST_CASE("cli: ops as JSON") {
+  Shell shell;
+  std::vector<std::string> lines =
+      absl::StrSplit(shell.OnDevice("ops --json").out, '\n', absl::SkipEmpty());
+  CHECK_EQ(lines.size(), ir::OpTable().size());
+  for (const std::string& line : lines) {
+    const nlohmann::json op = nlohmann::json::parse(line, nullptr, false);
+    REQUIRE_MESSAGE(op.is_object(), line);
+    INFO(op["name"].get<std::string>());
+    CHECK_FALSE(op["rejects"].get<std::string>().empty());
+    // Every operator that runs anything can run here.
+    for (const nlohmann::json& kernel : op["kernels"]) {
+      const bool tile_of_gpus = kernel["base"] == "matmul_f32_t128";
+      CHECK_MESSAGE((kernel["chosen"].is_string() || tile_of_gpus), kernel.dump());
+    }
+  }
+  const nlohmann::json one = nlohmann::json::parse(shell.OnDevice("ops softmax --json").out);
+  CHECK_EQ(one["kernels"][0]["base"], "softmax_f32");
+  CHECK_EQ(one["kernels"][0]["variants"].size(), 2);
+  CHECK_EQ(one["operands"][0]["differentiable"], true);
 }
 
 }  // namespace
