@@ -97,10 +97,9 @@ MemorySnapshot QueryMemory(VkPhysicalDevice device, bool unified) {
 void AddSubgroupFeatures(const VkPhysicalDeviceVulkan11Properties& v11,
                          std::vector<std::string>& features) {
   if ((v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) == 0) return;
-  const VkSubgroupFeatureFlags operations = v11.subgroupSupportedOperations;
-  if (operations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) features.push_back("subgroup_arithmetic");
-  if (operations & VK_SUBGROUP_FEATURE_CLUSTERED_BIT) features.push_back("subgroup_clustered");
-  if (operations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) features.push_back("subgroup_shuffle");
+  for (std::string& name : SubgroupFeatureNames(v11.subgroupSupportedOperations)) {
+    features.push_back(std::move(name));
+  }
 }
 
 void FillProfile(const PropertyChain& properties, DeviceDescription& description) {

@@ -1,5 +1,9 @@
 #include "executor/device_features.h"
 
+#include <string_view>
+
+#include "schema/feature_names.h"
+
 namespace oa::exec {
 namespace {
 
@@ -42,6 +46,45 @@ constexpr FeatureRow kFeatures[] = {
 };
 #undef OA_REQUIRED
 #undef OA_OPTIONAL
+
+struct SubgroupRow {
+  const char* profile_name;
+  VkSubgroupFeatureFlags operation;
+};
+constexpr SubgroupRow kSubgroupFeatures[] = {
+    {"subgroup_arithmetic", VK_SUBGROUP_FEATURE_ARITHMETIC_BIT},
+    {"subgroup_ballot", VK_SUBGROUP_FEATURE_BALLOT_BIT},
+    {"subgroup_clustered", VK_SUBGROUP_FEATURE_CLUSTERED_BIT},
+    {"subgroup_shuffle", VK_SUBGROUP_FEATURE_SHUFFLE_BIT},
+    {"subgroup_shuffle_relative", VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT},
+    {"subgroup_vote", VK_SUBGROUP_FEATURE_VOTE_BIT},
+};
+
+// An extension is enough for the first; the headers may be too old for the second.
+constexpr bool IsReported(std::string_view name) {
+  if (name == "memory_budget" || name == "cooperative_matrix_khr") return true;
+  for (const FeatureRow& row : kFeatures) {
+    if (row.profile_name != nullptr && row.profile_name == name) return true;
+  }
+  for (const SubgroupRow& row : kSubgroupFeatures) {
+    if (row.profile_name == name) return true;
+  }
+  return false;
+}
+
+constexpr bool ReportsExactlyTheKnown() {
+  for (std::string_view name : kFeatureNames) {
+    if (!IsReported(name)) return false;
+  }
+  for (const FeatureRow& row : kFeatures) {
+    if (row.profile_name != nullptr && !IsFeatureName(row.profile_name)) return false;
+  }
+  for (const SubgroupRow& row : kSubgroupFeatures) {
+    if (!IsFeatureName(row.profile_name)) return false;
+  }
+  return true;
+}
+static_assert(ReportsExactlyTheKnown(), "these tables and schema/feature_names.h differ");
 
 // Extensions used when present. A driver with the last one demands that it be enabled.
 constexpr const char* kExtensions[] = {
@@ -93,6 +136,14 @@ std::vector<std::string> FeatureNames(FeatureChain& supported) {
   std::vector<std::string> names;
   for (const FeatureRow& row : kFeatures) {
     if (row.profile_name != nullptr && row.flag(supported)) names.push_back(row.profile_name);
+  }
+  return names;
+}
+
+std::vector<std::string> SubgroupFeatureNames(VkSubgroupFeatureFlags operations) {
+  std::vector<std::string> names;
+  for (const SubgroupRow& row : kSubgroupFeatures) {
+    if ((operations & row.operation) != 0) names.push_back(row.profile_name);
   }
   return names;
 }

@@ -47,6 +47,9 @@ std::vector<std::string> MissingFeatures(FeatureChain& supported);
 // Profile names of the optional features that are there, in table order.
 std::vector<std::string> FeatureNames(FeatureChain& supported);
 
+// Profile names of subgroup operations.
+std::vector<std::string> SubgroupFeatureNames(VkSubgroupFeatureFlags operations);
+
 // Sets in `enabled` every feature of the table that is in `supported`.
 void EnableFeatures(FeatureChain& supported, FeatureChain& enabled);
 

@@ -18,8 +18,8 @@ enum class FrameState : uint8_t {
 struct Frame {
   std::vector<DeviceBuffer> io;  // by arena; only io arenas have one
   DeviceBuffer arguments;
-  DeviceBuffer upload;                    // empty unless inputs are staged
-  DeviceBuffer readback;                  // empty unless outputs are staged
+  std::vector<DeviceBuffer> upload;       // empty unless inputs are staged
+  std::vector<DeviceBuffer> readback;     // empty unless outputs are staged
   Handle<VkQueryPool> queries;            // two a dispatch; empty without timestamps
   std::vector<VkCommandBuffer> commands;  // one a SubmitChunk
   FrameState state = FrameState::kFree;

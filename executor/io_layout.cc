@@ -10,8 +10,21 @@
 namespace oa::exec {
 namespace {
 
+// Gives the value a place in the last staging buffer, or in a new one where that is full.
+void Stage(uint64_t max_staging_bytes, std::vector<uint64_t>& staging_bytes, IoBinding& binding) {
+  const uint64_t used = staging_bytes.empty() ? 0 : AlignUp(staging_bytes.back(), kTensorAlignment);
+  const bool fits = used <= max_staging_bytes && binding.size_bytes <= max_staging_bytes - used;
+  if (staging_bytes.empty() || !fits) {
+    staging_bytes.push_back(0);
+  } else {
+    binding.staging_offset = used;
+  }
+  binding.staging_buffer = static_cast<uint32_t>(staging_bytes.size() - 1);
+  staging_bytes.back() = binding.staging_offset + binding.size_bytes;
+}
+
 std::vector<IoBinding> Bind(const Plan& plan, const std::vector<PlanIo>& values, bool stage,
-                            uint64_t& staging_bytes) {
+                            uint64_t max_staging_bytes, std::vector<uint64_t>& staging_bytes) {
   std::vector<IoBinding> bindings;
   bindings.reserve(values.size());
   for (const PlanIo& value : values) {
@@ -21,11 +34,8 @@ std::vector<IoBinding> Bind(const Plan& plan, const std::vector<PlanIo>& values,
     binding.arena = buffer.arena;
     binding.offset = buffer.offset;
     binding.size_bytes = buffer.size_bytes;
-    binding.staged = stage;
-    if (stage) {
-      binding.staging_offset = staging_bytes;
-      staging_bytes = AlignUp(staging_bytes + buffer.size_bytes, kTensorAlignment);
-    }
+    binding.staged = stage && buffer.size_bytes != 0;
+    if (binding.staged) Stage(max_staging_bytes, staging_bytes, binding);
     bindings.push_back(std::move(binding));
   }
   return bindings;
@@ -33,10 +43,12 @@ std::vector<IoBinding> Bind(const Plan& plan, const std::vector<PlanIo>& values,
 
 }  // namespace
 
-IoLayout LayoutIo(const Plan& plan, bool stage_inputs, bool stage_outputs) {
+IoLayout LayoutIo(const Plan& plan, bool stage_inputs, bool stage_outputs,
+                  uint64_t max_staging_bytes) {
   IoLayout layout;
-  layout.inputs = Bind(plan, plan.inputs, stage_inputs, layout.upload_bytes);
-  layout.outputs = Bind(plan, plan.outputs, stage_outputs, layout.readback_bytes);
+  layout.inputs = Bind(plan, plan.inputs, stage_inputs, max_staging_bytes, layout.upload_bytes);
+  layout.outputs =
+      Bind(plan, plan.outputs, stage_outputs, max_staging_bytes, layout.readback_bytes);
   return layout;
 }
 

@@ -18,18 +18,21 @@ struct IoBinding {
   uint64_t offset = 0;  // in the arena
   uint64_t size_bytes = 0;
   bool staged = false;
-  uint64_t staging_offset = 0;  // in the upload or readback buffer; staged only
+  uint32_t staging_buffer = 0;  // which upload or readback buffer; staged only
+  uint64_t staging_offset = 0;  // in that buffer
 };
 
 struct IoLayout {
-  std::vector<IoBinding> inputs;   // in the order of Plan::inputs
-  std::vector<IoBinding> outputs;  // in the order of Plan::outputs
-  uint64_t upload_bytes = 0;       // 0: no staging needed
-  uint64_t readback_bytes = 0;
+  std::vector<IoBinding> inputs;         // in the order of Plan::inputs
+  std::vector<IoBinding> outputs;        // in the order of Plan::outputs
+  std::vector<uint64_t> upload_bytes;    // of each upload buffer; empty: none needed
+  std::vector<uint64_t> readback_bytes;  // of each readback buffer
 };
 
+// A staging buffer holds `max_staging_bytes`, or one value that is larger than that.
 // Pre-condition: VerifyPlan accepted the plan, so inputs and outputs lie in io arenas.
-IoLayout LayoutIo(const Plan& plan, bool stage_inputs, bool stage_outputs);
+IoLayout LayoutIo(const Plan& plan, bool stage_inputs, bool stage_outputs,
+                  uint64_t max_staging_bytes);
 
 // Bytes of all io arenas of one frame.
 uint64_t IoArenaBytes(const Plan& plan);

@@ -69,9 +69,10 @@ void Recorder::Prologue() {
   bool wrote = inputs_.poison_transients;
   if (inputs_.poison_transients) PoisonTransients();
   for (const IoBinding& input : inputs_.io.inputs) {
-    if (!input.staged || input.size_bytes == 0) continue;
+    if (!input.staged) continue;
     const VkBufferCopy copy = {input.staging_offset, input.offset, input.size_bytes};
-    vk_.vkCmdCopyBuffer(commands_, frame_.upload.buffer(), Arena(input.arena).buffer(), 1, &copy);
+    vk_.vkCmdCopyBuffer(commands_, frame_.upload[input.staging_buffer].buffer(),
+                        Arena(input.arena).buffer(), 1, &copy);
     wrote = true;
   }
   if (wrote) FullBarrier(vk_, commands_);
@@ -122,13 +123,13 @@ void Recorder::Timestamp(uint32_t query) {
 }
 
 void Recorder::Epilogue() {
-  if (inputs_.io.readback_bytes != 0) {
+  if (!inputs_.io.readback_bytes.empty()) {
     FullBarrier(vk_, commands_);
     for (const IoBinding& output : inputs_.io.outputs) {
-      if (!output.staged || output.size_bytes == 0) continue;
+      if (!output.staged) continue;
       const VkBufferCopy copy = {output.offset, output.staging_offset, output.size_bytes};
-      vk_.vkCmdCopyBuffer(commands_, Arena(output.arena).buffer(), frame_.readback.buffer(), 1,
-                          &copy);
+      vk_.vkCmdCopyBuffer(commands_, Arena(output.arena).buffer(),
+                          frame_.readback[output.staging_buffer].buffer(), 1, &copy);
     }
   }
   HostReadBarrier(vk_, commands_);

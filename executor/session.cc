@@ -52,7 +52,8 @@ absl::StatusOr<TensorMap> SessionImpl::Run(const InputMap& inputs) {
 absl::Status SessionImpl::WriteInputs(const Frame& frame, const InputMap& inputs) {
   for (const IoBinding& binding : io_.inputs) {
     if (binding.size_bytes == 0) continue;
-    const DeviceBuffer& target = binding.staged ? frame.upload : frame.io[binding.arena];
+    const DeviceBuffer& target =
+        binding.staged ? frame.upload[binding.staging_buffer] : frame.io[binding.arena];
     const uint64_t offset = binding.staged ? binding.staging_offset : binding.offset;
     std::memcpy(target.Host(offset, binding.size_bytes).data(), inputs.at(binding.name).data(),
                 binding.size_bytes);
@@ -66,7 +67,8 @@ absl::StatusOr<TensorMap> SessionImpl::ReadOutputs(const Frame& frame) {
   for (const IoBinding& binding : io_.outputs) {
     std::vector<uint8_t>& bytes = outputs[binding.name];
     if (binding.size_bytes == 0) continue;
-    const DeviceBuffer& source = binding.staged ? frame.readback : frame.io[binding.arena];
+    const DeviceBuffer& source =
+        binding.staged ? frame.readback[binding.staging_buffer] : frame.io[binding.arena];
     const uint64_t offset = binding.staged ? binding.staging_offset : binding.offset;
     OA_RETURN_IF_ERROR(source.Invalidate(offset, binding.size_bytes));
     const absl::Span<const uint8_t> host = source.Host(offset, binding.size_bytes);

@@ -26,8 +26,10 @@ struct SessionOptions {
   bool poison_transients = false;
   // Tests: fill all bytes that belong to no buffer with a pattern and verify it after every Wait.
   bool check_guards = false;
-  // Tests: move all data through staging buffers, as on a GPU whose memory the host cannot see.
+  // Tests: move all data through staging buffers, as on a discrete GPU.
   bool stage_everything = false;
+  // Tests: the most bytes of a staging buffer; 0: as many as the device allocates at once.
+  uint64_t max_staging_bytes = 0;
   // A command buffer is cut into several submits so that none is expected to take longer.
   double max_submit_ms = 250;
 };

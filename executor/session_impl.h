@@ -44,6 +44,8 @@ class SessionImpl final : public Session {
   absl::Status CreateTimeline();
   absl::StatusOr<DeviceBuffer> CreateArena(uint32_t arena, MemoryUse use) const;
   absl::Status CreateArenas();
+  absl::Status CreateStaging(absl::Span<const uint64_t> sizes, MemoryUse use,
+                             absl::string_view what, std::vector<DeviceBuffer>& buffers) const;
   absl::Status CreateFrame(Frame& frame);
   absl::Status CreateCommands(Frame& frame);
   absl::Status WriteArguments(Frame& frame);

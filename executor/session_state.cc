@@ -38,7 +38,10 @@ absl::Status SessionImpl::Initialize() {
   OA_ASSIGN_OR_RETURN(memory_,
                       ChooseMemory(device_.memory(), device_.allowed_memory_types(), io_bytes));
   if (options_.stage_everything) memory_ = StageEverything(memory_);
-  io_ = LayoutIo(plan_, memory_.stage_inputs, memory_.stage_outputs);
+  const uint64_t max_staging_bytes = options_.max_staging_bytes != 0
+                                         ? options_.max_staging_bytes
+                                         : device_.info().profile.max_allocation_bytes;
+  io_ = LayoutIo(plan_, memory_.stage_inputs, memory_.stage_outputs, max_staging_bytes);
   chunks_ = SplitPlan(plan_, {.is_cpu = device_.info().profile.is_cpu,
                               .serialize = device_.options().serialize,
                               .max_submit_ms = options_.max_submit_ms});
@@ -99,6 +102,16 @@ absl::Status SessionImpl::CreateArenas() {
   return absl::OkStatus();
 }
 
+absl::Status SessionImpl::CreateStaging(absl::Span<const uint64_t> sizes, MemoryUse use,
+                                        absl::string_view what,
+                                        std::vector<DeviceBuffer>& buffers) const {
+  for (uint64_t size_bytes : sizes) {
+    OA_ASSIGN_OR_RETURN(DeviceBuffer buffer, DeviceBuffer::Create(device_, size_bytes, use, what));
+    buffers.push_back(std::move(buffer));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SessionImpl::CreateFrame(Frame& frame) {
   frame.io.resize(plan_.arenas.size());
   for (uint32_t i = 0; i < frame.io.size(); ++i) {
@@ -106,14 +119,10 @@ absl::Status SessionImpl::CreateFrame(Frame& frame) {
     OA_ASSIGN_OR_RETURN(frame.io[i], CreateArena(i, memory_.io));
   }
   OA_RETURN_IF_ERROR(WriteArguments(frame));
-  if (io_.upload_bytes != 0) {
-    OA_ASSIGN_OR_RETURN(frame.upload, DeviceBuffer::Create(device_, io_.upload_bytes,
-                                                           memory_.upload, "input staging"));
-  }
-  if (io_.readback_bytes != 0) {
-    OA_ASSIGN_OR_RETURN(frame.readback, DeviceBuffer::Create(device_, io_.readback_bytes,
-                                                             memory_.readback, "output staging"));
-  }
+  OA_RETURN_IF_ERROR(
+      CreateStaging(io_.upload_bytes, memory_.upload, "input staging", frame.upload));
+  OA_RETURN_IF_ERROR(
+      CreateStaging(io_.readback_bytes, memory_.readback, "output staging", frame.readback));
   if (options_.timestamps && !plan_.dispatches.empty()) {
     VkQueryPoolCreateInfo queries = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     queries.queryType = VK_QUERY_TYPE_TIMESTAMP;

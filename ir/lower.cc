@@ -211,7 +211,7 @@ absl::StatusOr<uint64_t> LowerContext::StridedGroups(const Kernel& kernel, uint6
 
 absl::StatusOr<uint64_t> LowerContext::RowGroups(uint64_t rows, uint64_t iterations,
                                                  uint64_t once) const {
-  return GroupsInBudget(RowGroups(rows), rows, iterations + 1, once);
+  return GroupsInBudget(RowGroupCount(profile_, rows), rows, iterations + 1, once);
 }
 
 absl::StatusOr<uint64_t> LowerContext::GroupsInBudget(uint64_t groups, uint64_t rows,
@@ -219,12 +219,10 @@ absl::StatusOr<uint64_t> LowerContext::GroupsInBudget(uint64_t groups, uint64_t 
   const std::optional<uint64_t> enough =
       GroupsInLoopBudget(profile_, groups, rows, iterations, once);
   if (enough) return *enough;
-  return absl::UnimplementedError(absl::StrCat(
-      graph_.NodeText(node_), ": an invocation would make ", iterations + once,
-      " loop iterations, CPU devices are limited to ", kLoopBudget,
-      "; use smaller extents or a GPU"));
+  return absl::UnimplementedError(absl::StrCat(graph_.NodeText(node_),
+                                               ": an invocation would make ", iterations + once,
+                                               " loop iterations, CPU devices are limited to ",
+                                               kLoopBudget, "; use smaller extents or a GPU"));
 }
-
-uint64_t LowerContext::RowGroups(uint64_t rows) const { return RowGroupCount(profile_, rows); }
 
 }  // namespace oa::ir

@@ -25,7 +25,7 @@ class KernelCall {
 
   KernelCall& Buffer(BufferSlice slice);
   KernelCall& NullBuffer() { return Buffer(BufferSlice()); }  // an absent optional operand
-  KernelCall& U32(uint64_t value);  // checked: at most 2^32-1
+  KernelCall& U32(uint64_t value);                            // checked: at most 2^32-1
   KernelCall& F32(float value);
   KernelCall& Constant(absl::string_view name, uint32_t value);  // default of the others is 0
   // A one-dimensional grid is folded into two axes where it exceeds the limit of one, so only
@@ -56,7 +56,11 @@ class LowerContext {
   LowerContext(const Graph& graph, NodeId node, const KernelPack& pack,
                const DeviceProfile& profile, Program& program,
                const std::vector<int32_t>& storage_buffers)
-      : graph_(graph), node_(node), pack_(pack), profile_(profile), program_(program),
+      : graph_(graph),
+        node_(node),
+        pack_(pack),
+        profile_(profile),
+        program_(program),
         storage_buffers_(storage_buffers) {}
 
   const Node& node() const { return graph_.nodes()[node_]; }
@@ -98,8 +102,8 @@ class LowerContext {
   // Workgroups for a kernel whose invocations stride over `items` (ir/grid.h) and have no loops of
   // their own.
   uint64_t StridedGroups(const Kernel& kernel, uint64_t items) const;
-  // The same where the loops inside make `iterations` for each item, the failing tests at their ends
-  // included. Unimplemented when a CPU device cannot do so many for one item (kLoopBudget).
+  // The same where the loops inside make `iterations` for each item, the failing tests at their
+  // ends included. Unimplemented when a CPU device cannot do so many for one item (kLoopBudget).
   absl::StatusOr<uint64_t> StridedGroups(const Kernel& kernel, uint64_t items,
                                          uint64_t iterations) const;
   // Workgroups for a kernel with one workgroup per row (OA_FOR_EACH_ROW) whose invocations make
@@ -109,8 +113,6 @@ class LowerContext {
   // error.
   absl::StatusOr<uint64_t> GroupsInBudget(uint64_t groups, uint64_t rows, uint64_t iterations,
                                           uint64_t once = 0) const;
-  // Without the limit; for callers of GroupsInLoopBudget (ir/ops/loop_budget.h).
-  uint64_t RowGroups(uint64_t rows) const;
 
  private:
   BufferSlice SliceOf(ValueId id) const;

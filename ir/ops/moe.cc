@@ -6,7 +6,6 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
-#include "ir/ops/loop_budget.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -27,8 +26,7 @@ uint64_t Unit(uint64_t columns) { return columns % 4 == 0 ? 4 : 1; }
 // Workgroups for invocations that stride over `items` with `iterations` of loops in each.
 absl::StatusOr<uint64_t> Groups(const LowerContext& ctx, const Kernel& kernel, uint64_t items,
                                 uint64_t iterations) {
-  return GroupsInLoopBudget(ctx, ctx.StridedGroups(kernel, items),
-                            CeilDiv(items, kernel.local_size[0]), iterations + 1);
+  return ctx.StridedGroups(kernel, items, iterations);
 }
 
 // ---- moe_route_weights ----
@@ -275,8 +273,7 @@ absl::Status InferCombineBackward(InferContext& ctx) {
 }
 
 absl::Status AdjointCombine(AdjointContext& ctx) {
-  return ctx.EmitBackward(
-      {ctx.grad(), ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3)});
+  return ctx.EmitBackward({ctx.grad(), ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3)});
 }
 
 absl::Status LowerCombine(LowerContext& ctx) {
@@ -286,16 +283,13 @@ absl::Status LowerCombine(LowerContext& ctx) {
 absl::Status LowerCombineBackward(LowerContext& ctx) {
   const uint64_t routes = ctx.input_shape(1)[0], columns = ctx.input_shape(1)[1];
   const uint64_t unit = Unit(columns), units = columns / unit;
-  OA_ASSIGN_OR_RETURN(
-      const Kernel* kernel,
-      ctx.Select(unit == 4 ? "moe_combine_backward_f32x4" : "moe_combine_backward_f32"));
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(unit == 4 ? "moe_combine_backward_f32x4"
+                                                                 : "moe_combine_backward_f32"));
   const uint64_t group = kernel->local_size[0];
   const bool one_row = kernel->device == KernelDevice::kCpu;  // a subgroup sums one row
   const uint64_t lanes = one_row ? group : std::min(group, std::bit_ceil(units));
   const uint64_t blocks = CeilDiv(routes, group / lanes);
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx, ctx.RowGroups(blocks), blocks,
-                                         2 * CeilDiv(units, lanes) + 4));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(blocks, 2 * CeilDiv(units, lanes) + 3));
   KernelCall call(kernel);
   for (int i = 0; i < 5; ++i) call.Buffer(ctx.in(i));
   call.Buffer(ctx.out_or_null(0)).Buffer(ctx.out_or_null(1));
@@ -313,7 +307,8 @@ std::vector<OpDef> CombineRows() {
   row.equation =
       "y[t, :] = sum_k route_gate[t, k] * packed[inverse[t * K + k], :]; an inverse >= R adds "
       "nothing";
-  row.shapes = "packed [R, D], route_gate [T, K], inverse, packed_slot u32 [R], y [T, D]; R = T * K";
+  row.shapes =
+      "packed [R, D], route_gate [T, K], inverse, packed_slot u32 [R], y [T, D]; R = T * K";
   row.operands = {{.name = "packed"}, {.name = "route_gate"}, Map("inverse"), Map("packed_slot")};
   row.results = {{.name = "y"}};
   row.rejects = "packed or route_gate not of rank 2; maps not [R]; R other than T * K";

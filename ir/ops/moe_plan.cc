@@ -5,7 +5,6 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
-#include "ir/ops/loop_budget.h"
 #include "ir/ops/matmul.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
@@ -56,8 +55,7 @@ absl::Status EmitPlanPhase(LowerContext& ctx, const PlanCut& cut, uint32_t phase
   // Both passes over the routes, the starts of the buckets, and in the scan all blocks twice.
   uint64_t iterations = 2 * (cut.block / lanes + 1) + share * (buckets + 6) + 8;
   if (phase == kScan) iterations = share * (2 * cut.blocks + buckets + 6) + 8;
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      GroupsInLoopBudget(ctx, ctx.RowGroups(rows), rows, iterations));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(rows, iterations));
   KernelCall call(kernel);
   const bool starts = phase == kAll || phase == kScan, places = phase == kAll || phase == kPlace;
   call.Buffer(phase == kScan ? BufferSlice() : ctx.in(0));

@@ -86,7 +86,7 @@ void add_item(uint at, uint end) {
   if (n < count) add_position(n);
 }
 
-// The list is in order. Eight positions a step: CPU devices limit the steps (ir/ops/loop_budget.h).
+// The list is in order. Eight positions a step: CPU devices limit the steps (ir/grid.h).
 void add_list(uint begin, uint length) {
   uint end = begin + length;
   for (uint at = begin; at < end; at = oa_advance(at, 8u, end)) {

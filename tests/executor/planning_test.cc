@@ -132,14 +132,26 @@ TEST_CASE("guards are what buffers do not cover") {
 
 TEST_CASE("staging places are aligned and only there when needed") {
   const Plan plan = ChainPlan();
-  const IoLayout direct = LayoutIo(plan, false, false);
-  CHECK(direct.upload_bytes == 0);
-  CHECK(direct.readback_bytes == 0);
-  const IoLayout staged = LayoutIo(plan, true, true);
-  CHECK(staged.upload_bytes == 512);
-  CHECK(staged.readback_bytes == 1024);
+  const IoLayout direct = LayoutIo(plan, false, false, 4096);
+  CHECK(direct.upload_bytes.empty());
+  CHECK(direct.readback_bytes.empty());
+  const IoLayout staged = LayoutIo(plan, true, true, 4096);
+  CHECK(staged.upload_bytes == std::vector<uint64_t>{400});
+  CHECK(staged.readback_bytes == std::vector<uint64_t>{912});
+  CHECK(staged.outputs[1].staging_buffer == 0);
   CHECK(staged.outputs[1].staging_offset == 512);
   CHECK(staged.outputs[1].offset == 1024);
+}
+
+TEST_CASE("values that one staging buffer cannot hold get several") {
+  const Plan plan = ChainPlan();  // two outputs of 400 bytes
+  CHECK(LayoutIo(plan, true, true, 912).readback_bytes == std::vector<uint64_t>{912});
+  for (uint64_t limit : {uint64_t{911}, uint64_t{400}, uint64_t{1}}) {
+    const IoLayout split = LayoutIo(plan, true, true, limit);
+    CHECK(split.readback_bytes == std::vector<uint64_t>{400, 400});
+    CHECK(split.outputs[1].staging_buffer == 1);
+    CHECK(split.outputs[1].staging_offset == 0);
+  }
 }
 
 TEST_CASE("a profile sums replays and survives a counter that wraps") {

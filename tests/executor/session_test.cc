@@ -19,7 +19,7 @@ std::string Message(const absl::Status& status) { return std::string(status.mess
 
 // The ways in which one plan must give one result.
 std::vector<SessionOptions> Variants() {
-  std::vector<SessionOptions> variants(5);
+  std::vector<SessionOptions> variants(6);
   variants[1].stage_everything = true;
   variants[2].max_submit_ms = 1e-9;
   variants[3].poison_transients = true;
@@ -27,6 +27,8 @@ std::vector<SessionOptions> Variants() {
   variants[4] = variants[3];
   variants[4].stage_everything = true;
   variants[4].max_submit_ms = 1e-9;
+  variants[5].stage_everything = true;
+  variants[5].max_staging_bytes = 400;  // a buffer for each output
   return variants;
 }
 
@@ -119,6 +121,7 @@ TEST_CASE("replays in flight keep their own inputs and outputs") {
     SessionOptions options;
     options.frames_in_flight = 3;
     options.stage_everything = staged;
+    options.max_staging_bytes = staged ? 1 : 0;
     Running running = Start(*device, ChainPlan(), options);
     std::vector<uint64_t> tickets;
     for (int i = 0; i < 3; ++i) {

@@ -286,6 +286,9 @@ TEST_CASE("cli: bench, devices and ops") {
   const Ran bench = shell.OnDevice("bench small.oag --iterations 3 --warmup 1 --no-roofline");
   CHECK_MESSAGE(bench.code == 0, bench.err);
   CHECK(absl::StrContains(bench.out, "median"));
+  CHECK(absl::StrContains(bench.out, "\ncommit      "));
+  const Ran line = shell.OnDevice("bench small.oag --iterations 1 --no-roofline --json");
+  CHECK_FALSE(nlohmann::json::parse(line.out)["commit"].get<std::string>().empty());
   CHECK_EQ(shell.OaRun("devices").code, 0);
   const Ran profile = shell.OaRun("devices --profile");
   CHECK_EQ(profile.code, 0);

@@ -102,4 +102,6 @@ std::string VersionText(absl::string_view program) {
                       ")");
 }
 
+std::string CommitText() { return OA_COMMIT; }
+
 }  // namespace oa::tools

@@ -34,6 +34,10 @@ void PrintNote(absl::string_view program, absl::string_view sentence);
 // "oa-run 0.1.0 (formats 1.0)".
 std::string VersionText(absl::string_view program);
 
+// What was built, as `git describe` said when the build was configured: "v0.1-3-g1a2b3c4"; "-dirty"
+// when files had changed. The version where there was no git.
+std::string CommitText();
+
 }  // namespace oa::tools
 
 #endif  // OA_TOOLS_COMMON_RUN_MAIN_H_

@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "schema/feature_names.h"
 #include "schema/status_macros.h"
 
 namespace oa::pack {
@@ -121,6 +122,14 @@ constexpr CapabilityRow kCapabilities[] = {
     {6022, "cooperative_matrix_khr"},   // CooperativeMatrixKHR
     {6033, "atomic_float32_add"},       // AtomicFloat32AddEXT
 };
+
+constexpr bool FeaturesAreKnown() {
+  for (const CapabilityRow& row : kCapabilities) {
+    if (row.feature != nullptr && !IsFeatureName(row.feature)) return false;
+  }
+  return true;
+}
+static_assert(FeaturesAreKnown(), "no device reports a feature of kCapabilities");
 
 absl::Status CheckCapabilities(const Kernel& kernel, const ShaderInterface& shader) {
   for (uint32_t capability : shader.capabilities) {

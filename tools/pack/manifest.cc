@@ -8,6 +8,8 @@
 #include "absl/strings/str_replace.h"
 #include "kernels/common/elementwise_opcodes.h"
 #include "nlohmann/json.hpp"
+#include "schema/closest_names.h"
+#include "schema/feature_names.h"
 #include "schema/status_macros.h"
 
 namespace oa::pack {
@@ -197,6 +199,12 @@ absl::Status ReadVariant(const Json& variant, Kernel& kernel) {
   for (const Json& feature : features) {
     if (!feature.is_string()) return Wrong("'features' holds something that is not a text.");
     kernel.features.push_back(feature.get<std::string>());
+    if (!IsFeatureName(kernel.features.back())) {
+      return Wrong(absl::StrCat("no device reports the feature '", kernel.features.back(), "'",
+                                ClosestNames(kernel.features.back(),
+                                             {std::begin(kFeatureNames), std::end(kFeatureNames)}),
+                                "."));
+    }
   }
   OA_ASSIGN_OR_RETURN(const Json tile, ReadList(variant, "tile"));
   for (const Json& extent : tile) {

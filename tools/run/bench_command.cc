@@ -128,6 +128,7 @@ void PrintText(const BenchResult& r, const exec::DeviceInfo& device, const Plan&
   std::printf("driver      %s, Vulkan %s\n", Printable(device.driver).c_str(),
               device.api_version.c_str());
   std::printf("version     %s\n", VersionText(kProgram).c_str());
+  std::printf("commit      %s\n", CommitText().c_str());
   std::printf("model       %s: %s in %s\n", Printable(plan.name).c_str(),
               Counted(plan.dispatches.size(), "dispatch").c_str(),
               Counted(plan.stages.size(), "stage").c_str());
@@ -149,6 +150,7 @@ void PrintJson(const BenchResult& r, const exec::DeviceInfo& device, const Plan&
                       {"device", device.name},
                       {"driver", device.driver},
                       {"version", VersionText(kProgram)},
+                      {"commit", CommitText()},
                       {"model", plan.name},
                       {"dispatches", plan.dispatches.size()},
                       {"stages", plan.stages.size()},
