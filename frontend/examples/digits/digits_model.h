@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "frontend/examples/common/training.h"
 #include "frontend/oa.h"
 
 namespace oa::examples {
@@ -20,10 +21,7 @@ struct DigitsOptions {
   uint64_t batch = 32;
   uint64_t channels = 32;  // features of a patch
   uint64_t hidden = 64;
-  float learning_rate = 2e-3f;
-  float weight_decay = 0.3f;
-  float max_norm = 1.0f;
-  float average_decay = 0.99f;
+  StepOptions step;
   uint64_t seed = 1;
 };
 
