@@ -22,11 +22,6 @@ constexpr uint64_t kMinSplitK = 256;
 constexpr uint64_t kMaxRowsAtOnce = 1024;
 constexpr uint64_t kRowsPerChunk = 256;
 
-uint64_t ComputeUnits(const LowerContext& context) {
-  const uint32_t units = context.profile().compute_units;
-  return units != 0 ? units : kDefaultComputeUnits;
-}
-
 // Whether the large tile can read the operand four floats at a time: `lines` is its extent along
 // the axis that is not k.
 bool ReadsQuads(const MatrixView& view, uint64_t line_stride, uint64_t k_stride, uint64_t lines) {
@@ -41,14 +36,6 @@ bool WastesLargeTile(const Product& p) {
   constexpr uint64_t kHalf = kLargeTile / 2;
   const uint64_t large = AlignUp(p.m, kLargeTile) * AlignUp(p.n, kLargeTile);
   return 2 * large > 3 * AlignUp(p.m, kHalf) * AlignUp(p.n, kHalf);
-}
-
-// The large tile wins where there are nearly enough of them to fill the device.
-bool SuitsLargeTile(const LowerContext& context, const Product& p) {
-  const uint64_t tiles = CeilDiv(p.m, kLargeTile) * CeilDiv(p.n, kLargeTile) * p.batch;
-  return !context.profile().is_cpu && p.n % 4 == 0 && !WastesLargeTile(p) && 4 * tiles >= 3 * ComputeUnits(context) &&
-         ReadsQuads(p.a, p.a.row_stride, p.a.column_stride, p.m) &&
-         ReadsQuads(p.b, p.b.column_stride, p.b.row_stride, p.n);
 }
 
 absl::StatusOr<const Kernel*> SelectProduct(const LowerContext& context, const Product& product) {
@@ -135,6 +122,19 @@ absl::Status EmitSplit(LowerContext& context, const Kernel* kernel, const Produc
 }
 
 }  // namespace
+
+uint64_t ComputeUnits(const LowerContext& context) {
+  const uint32_t units = context.profile().compute_units;
+  return units != 0 ? units : kDefaultComputeUnits;
+}
+
+bool SuitsLargeTile(const LowerContext& context, const Product& p) {
+  const uint64_t tiles = CeilDiv(p.m, kLargeTile) * CeilDiv(p.n, kLargeTile) * p.batch;
+  return !context.profile().is_cpu && p.n % 4 == 0 && !WastesLargeTile(p) &&
+         4 * tiles >= 3 * ComputeUnits(context) &&
+         ReadsQuads(p.a, p.a.row_stride, p.a.column_stride, p.m) &&
+         ReadsQuads(p.b, p.b.column_stride, p.b.row_stride, p.n);
+}
 
 Product DenseProduct(Factor a, Factor b, uint64_t m, uint64_t n, uint64_t k, BufferSlice out,
                      uint64_t batch) {

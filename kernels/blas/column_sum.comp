@@ -1,5 +1,7 @@
 // column_sum: y[p, c] = sum of x[r, c] over rows r in [p * chunk, min((p + 1) * chunk, rows)), then
 // the epilogue at index p * columns + c. With chunk >= rows this is the whole sum of each column.
+//   With OA_GROUPED, part s * groups + g is share s of the rows offsets[g] .. offsets[g + 1), which
+//   are cut into `shares`. Offsets are data and clipped to `rows`.
 // Shapes:   x [rows, columns] dense, y [ceil(rows / chunk), columns].
 // Cost:     reads 4 rows columns bytes once; one addition per element.
 // Numerics: fp32; OA_LINES partial sums in ascending order, added in a fixed tree.
@@ -12,7 +14,12 @@ OA_LOCAL_SIZE(OA_WG);
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
   F32In x;
+#ifdef OA_GROUPED
+  U32In offsets;
+  uint rows, columns, groups, shares;
+#else
   uint rows, columns, chunk;
+#endif
   OA_EPILOGUE_ARGUMENTS
 };
 OA_PUSH(Args);
@@ -36,16 +43,35 @@ float sum_line(F32In x, uint columns, uint column, uint first, uint end) {
   return sum;
 }
 
+#ifdef OA_GROUPED
+uint part_count() { return oa_mul_saturated(args.groups, args.shares); }
+
+uvec2 rows_of_part(uint part) {
+  uint rows = args.rows, shares = max(args.shares, 1u), group = part % args.groups;
+  uint start = min(args.offsets.v[group], rows), end = min(args.offsets.v[group + 1u], rows);
+  uint count = max(start, end) - start;
+  uint most = count / shares + uint(count % shares != 0u);
+  uint first = min(oa_mul_saturated(part / args.groups, most), count);
+  return start + uvec2(first, first + min(most, count - first));
+}
+#else
+uint part_count() { return (args.rows - 1) / max(args.chunk, 1u) + 1; }
+
+uvec2 rows_of_part(uint part) {
+  uint rows = args.rows, chunk = max(args.chunk, 1u), first = part * chunk;
+  return uvec2(first, first + min(chunk, rows - first));
+}
+#endif
+
 void main() {
   F32In x = args.x;
-  uint rows = args.rows, columns = args.columns, chunk = max(args.chunk, 1u);
-  uint parts = (rows - 1) / chunk + 1, blocks = (columns - 1) / kColumns + 1;
+  uint columns = args.columns, parts = part_count(), blocks = (columns - 1) / kColumns + 1;
   uint lane = gl_LocalInvocationID.x % kColumns, line = gl_LocalInvocationID.x / kColumns;
   oa_epilogue_prepare();
   OA_FOR_EACH_ROW(block, parts * blocks) {
     uint part = block / blocks, column = block % blocks * kColumns + lane;
-    uint first = part * chunk, end = first + min(chunk, rows - first);
-    float sum = column < columns ? sum_line(x, columns, column, first + line, end) : 0.0;
+    uvec2 range = rows_of_part(part);
+    float sum = column < columns ? sum_line(x, columns, column, range.x + line, range.y) : 0.0;
 #if OA_LINES > 1
     partial[line][lane] = sum;
     [[unroll]] for (uint half_lines = OA_LINES / 2; half_lines > 0; half_lines /= 2) {

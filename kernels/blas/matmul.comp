@@ -8,20 +8,11 @@
 //           invocation in registers. The next slice is read while one is multiplied; its loads are
 //           clamped instead of guarded, because behind a branch they would be waited for at once.
 //           No assumption about subgroups.
+//           With OA_GROUPED by groups of rows: see product.glsl.
 #version 460
-#include "common/epilogue.glsl"
+#include "blas/product.glsl"
 
 OA_LOCAL_SIZE(OA_WG);
-
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
-  F32In a, b;
-  uint m, n, k, batch;
-  uint a_row, a_col, a_batch;
-  uint b_row, b_col, b_batch;
-  OA_EPILOGUE_ARGUMENTS
-};
-OA_PUSH(Args);
-OA_EPILOGUE_CODE
 
 const uint kSlice = 16;
 const uint kRows = OA_TILE_M / 16;      // results of an invocation
@@ -80,46 +71,51 @@ float pick(uint t) {
   return value;
 }
 
-void multiply_tile(uint batch, uint row0, uint column0, uint ty, uint tx) {
-  uint m = args.m, n = args.n, k = args.k;
+void multiply_tile(Part part, uint ty, uint tx) {
+  uint n = args.n, k = part.k, k_end = max(k, 1u);
+  uint row0 = part.row0, row_end = part.row_end, column0 = part.column0;
   F32In a = args.a, b = args.b;
-  uint a_base = batch * args.a_batch, b_base = batch * args.b_batch;
+  uint a_base = part.a_base, b_base = part.b_base;
   uint a_row = args.a_row, a_col = args.a_col, b_row = args.b_row, b_col = args.b_col;
-  [[unroll]] for (uint i = 0; i < kRows; ++i) {
-    [[unroll]] for (uint j = 0; j < kColumns; ++j) acc[i][j] = 0.0;
+  [[unroll]] for (uint j = 0; j < kColumns; ++j) {
+    float first = first_term(part, column0 + tx + 16 * j);
+    [[unroll]] for (uint i = 0; i < kRows; ++i) acc[i][j] = first;
   }
   float next_a[OA_TILE_M * kSlice / OA_WG], next_b[OA_TILE_N * kSlice / OA_WG];
-  OA_FETCH(next_a, a, a_base, OA_TILE_M, row0, m, a_row, 0, k, a_col)
-  OA_FETCH(next_b, b, b_base, OA_TILE_N, column0, n, b_col, 0, k, b_row)
+  OA_FETCH(next_a, a, a_base, OA_TILE_M, row0, row_end, a_row, 0, k_end, a_col)
+  OA_FETCH(next_b, b, b_base, OA_TILE_N, column0, n, b_col, 0, k_end, b_row)
   for (uint k0 = 0; k0 < k; k0 = oa_advance(k0, kSlice, k)) {
     OA_PUT(left, next_a, OA_TILE_M, a_row, k0, k, a_col)
     OA_PUT(right, next_b, OA_TILE_N, b_col, k0, k, b_row)
     barrier();
     uint k1 = oa_advance(k0, kSlice, k);
-    OA_FETCH(next_a, a, a_base, OA_TILE_M, row0, m, a_row, k1, k, a_col)
+    OA_FETCH(next_a, a, a_base, OA_TILE_M, row0, row_end, a_row, k1, k, a_col)
     OA_FETCH(next_b, b, b_base, OA_TILE_N, column0, n, b_col, k1, k, b_row)
     multiply_slice(ty, tx);
     barrier();
   }
 }
 
-void store_tile(uint batch, uint row0, uint column0, uint ty, uint tx) {
-  uint m = args.m, n = args.n;
+void store_tile(Part part, uint ty, uint tx) {
+  uint n = args.n;
   oa_epilogue_prepare();
   [[dont_unroll]] for (uint t = 0; t < kRows * kColumns; ++t) {
-    uint row = row0 + ty * kRows + t / kColumns, column = column0 + tx + 16 * (t % kColumns);
-    if (row < m && column < n) oa_epilogue_store((batch * m + row) * n + column, pick(t));
+    uint row = part.row0 + ty * kRows + t / kColumns;
+    uint column = part.column0 + tx + 16 * (t % kColumns);
+    if (row < part.row_end && column < n) {
+      oa_epilogue_store(part.first_result + row * n + column, pick(t));
+    }
   }
 }
 
 void main() {
   uint tx = gl_LocalInvocationID.x % 16, ty = gl_LocalInvocationID.x / 16;
-  uint tiles_n = (args.n + OA_TILE_N - 1) / OA_TILE_N;
-  uint tiles = tiles_n * ((args.m + OA_TILE_M - 1) / OA_TILE_M);
-  OA_FOR_EACH_ROW(tile, tiles * args.batch) {
-    uint batch = tile / tiles, rest = tile % tiles;
-    uint row0 = rest / tiles_n * OA_TILE_M, column0 = rest % tiles_n * OA_TILE_N;
-    multiply_tile(batch, row0, column0, ty, tx);
-    store_tile(batch, row0, column0, ty, tx);
+  OA_FOR_EACH_ROW(tile, part_count(OA_TILE_M, OA_TILE_N)) {
+    Part part = part_of(tile, OA_TILE_M, OA_TILE_N);
+#ifdef OA_GROUPED
+    if (part.row0 >= part.row_end) continue;
+#endif
+    multiply_tile(part, ty, tx);
+    store_tile(part, ty, tx);
   }
 }

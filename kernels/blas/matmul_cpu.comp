@@ -7,29 +7,19 @@
 //           software devices a load is a loop over the lanes, about 30 cycles, and a multiply-add
 //           costs one. So lanes are columns of B, and 8 values of k of one row of A are loaded at
 //           once and handed around by shuffles: 32 loads for 256 multiply-adds. No shared memory,
-//           no barrier.
+//           no barrier. With OA_GROUPED by groups of rows: see product.glsl.
 #version 460
 #extension GL_KHR_shader_subgroup_shuffle : require
-#include "common/epilogue.glsl"
+#include "blas/product.glsl"
 
 OA_LOCAL_SIZE(OA_WG);
-
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
-  F32In a, b;
-  uint m, n, k, batch;
-  uint a_row, a_col, a_batch;
-  uint b_row, b_col, b_batch;
-  OA_EPILOGUE_ARGUMENTS
-};
-OA_PUSH(Args);
-OA_EPILOGUE_CODE
 
 const uint kRows = 16;
 const uint kVectors = 2;                // of 8 columns each
 const uint kColumns = 8 * kVectors;
 // Read from `args` above all loops: the driver then knows that they are the same in all lanes.
 F32In a, b;
-uint m, n, k, a_col, b_row;
+uint n, k, a_col, b_row;
 float acc[kRows][kVectors];
 uint row_at[kRows];                     // element offset of each row of A, and
 uint column_at[kVectors];               // of this lane's columns of B
@@ -70,38 +60,41 @@ float pick(uint t) {
   return value;
 }
 
-void store_tile(uint batch, uint row0, uint column0) {
+void store_tile(Part part, uint column0) {
   [[dont_unroll]] for (uint t = 0; t < kRows * kVectors; ++t) {
-    uint row = row0 + t / kVectors, column = column0 + 8 * (t % kVectors);
-    if (row < m && column < n) oa_epilogue_store((batch * m + row) * n + column, pick(t));
+    uint row = part.row0 + t / kVectors, column = column0 + 8 * (t % kVectors);
+    if (row < part.row_end && column < n) {
+      oa_epilogue_store(part.first_result + row * n + column, pick(t));
+    }
   }
 }
 
 void main() {
   a = args.a;
   b = args.b;
-  m = args.m;
   n = args.n;
-  k = args.k;
   a_col = args.a_col;
   b_row = args.b_row;
-  uint a_row = args.a_row, a_batch = args.a_batch, b_col = args.b_col, b_batch = args.b_batch;
-  uint tiles_n = (n + kColumns - 1) / kColumns;
-  uint tiles = tiles_n * ((m + kRows - 1) / kRows), count = tiles * args.batch;
+  uint a_row = args.a_row, b_col = args.b_col, count = part_count(kRows, kColumns);
   oa_epilogue_prepare();
   OA_FOR_EACH_ROW(tile, count) {
-    uint batch = tile / tiles, rest = tile % tiles;
-    uint row0 = rest / tiles_n * kRows;
-    uint column0 = rest % tiles_n * kColumns + gl_LocalInvocationID.x;
+    Part part = part_of(tile, kRows, kColumns);
+#ifdef OA_GROUPED
+    if (part.row0 >= part.row_end) continue;
+#endif
+    k = part.k;
+    uint column0 = part.column0 + gl_LocalInvocationID.x;
     // Rows and columns outside the matrix repeat the last one and are not stored.
-    [[unroll]] for (uint r = 0; r < kRows; ++r) {
-      row_at[r] = batch * a_batch + min(row0 + r, m - 1) * a_row;
-      [[unroll]] for (uint c = 0; c < kVectors; ++c) acc[r][c] = 0.0;
-    }
     [[unroll]] for (uint c = 0; c < kVectors; ++c) {
-      column_at[c] = batch * b_batch + min(column0 + 8 * c, n - 1) * b_col;
+      uint column = min(column0 + 8 * c, n - 1);
+      column_at[c] = part.b_base + column * b_col;
+      float first = first_term(part, column);
+      [[unroll]] for (uint r = 0; r < kRows; ++r) acc[r][c] = first;
+    }
+    [[unroll]] for (uint r = 0; r < kRows; ++r) {
+      row_at[r] = part.a_base + min(part.row0 + r, part.row_end - 1) * a_row;
     }
     multiply();
-    store_tile(batch, row0, column0);
+    store_tile(part, column0);
   }
 }

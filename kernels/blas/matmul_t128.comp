@@ -8,22 +8,13 @@
 //           slice costs one barrier. Memory is read four floats at a time along the contiguous
 //           axis, without a branch around the loads: behind a branch the compiler would wait for
 //           them at once, which costs a third of the speed. Operands whose strides or addresses do
-//           not allow that, and the rest of k / 16, take a slower way.
+//           not allow that, and the rest of k / 16, take a slower way. With OA_GROUPED by groups of
+//           rows: see product.glsl.
 // Source:   the usual register-blocked scheme, e.g. Volkov & Demmel 2008.
 #version 460
-#include "common/epilogue.glsl"
+#include "blas/product.glsl"
 
 OA_LOCAL_SIZE(OA_WG);
-
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
-  F32In a, b;
-  uint m, n, k, batch;
-  uint a_row, a_col, a_batch;
-  uint b_row, b_col, b_batch;
-  OA_EPILOGUE_ARGUMENTS
-};
-OA_PUSH(Args);
-OA_EPILOGUE_CODE
 
 const uint kTile = 128;
 const uint kSlice = 16;
@@ -167,12 +158,17 @@ void multiply_slowly(Operand a, Operand b, uint k0, uint k, uint which) {
   }
 }
 
-void multiply_tile(uint batch, uint row0, uint column0) {
-  uint k = args.k, which = 0;
+void multiply_tile(Part part) {
+  uint k = part.k, which = 0;
   F32In a_data = args.a, b_data = args.b;
-  Operand a = operand(a_data, batch * args.a_batch, row0, args.m, args.a_row, args.a_col);
-  Operand b = operand(b_data, batch * args.b_batch, column0, args.n, args.b_col, args.b_row);
-  [[unroll]] for (uint t = 0; t < 16; ++t) acc[t] = vec4(0.0);
+  Operand a = operand(a_data, part.a_base, part.row0, part.row_end, args.a_row, args.a_col);
+  Operand b = operand(b_data, part.b_base, part.column0, args.n, args.b_col, args.b_row);
+  uint column = part.column0 + first_column();
+  [[unroll]] for (uint t = 0; t < 16; ++t) {
+    [[unroll]] for (uint c = 0; c < 4; ++c) {
+      acc[t][c] = first_term(part, column + t % 2 * 16 + c);
+    }
+  }
   uint slices = multiply_packed(a, b, k, which);
   multiply_slowly(a, b, slices * kSlice, k, which);
 }
@@ -184,24 +180,26 @@ vec4 pick(uint t) {
   return value;
 }
 
-void store_tile(uint batch, uint row0, uint column0) {
-  uint m = args.m, n = args.n;
+void store_tile(Part part) {
+  uint n = args.n;
   oa_epilogue_prepare();
   [[dont_unroll]] for (uint t = 0; t < 16; ++t) {
-    uint row = row0 + first_row() + t / 8 * 32 + t / 2 % 4;
-    uint column = column0 + first_column() + t % 2 * 16;
-    if (row < m && column < n) oa_epilogue_store4((batch * m + row) * n + column, pick(t));
+    uint row = part.row0 + first_row() + t / 8 * 32 + t / 2 % 4;
+    uint column = part.column0 + first_column() + t % 2 * 16;
+    if (row < part.row_end && column < n) {
+      oa_epilogue_store4(part.first_result + row * n + column, pick(t));
+    }
   }
 }
 
 void main() {
-  uint tiles_n = (args.n + kTile - 1) / kTile;
-  uint tiles = tiles_n * ((args.m + kTile - 1) / kTile);
-  OA_FOR_EACH_ROW(tile, tiles * args.batch) {
-    uint batch = tile / tiles, rest = tile % tiles;
-    uint row0 = rest / tiles_n * kTile, column0 = rest % tiles_n * kTile;
-    multiply_tile(batch, row0, column0);
-    store_tile(batch, row0, column0);
+  OA_FOR_EACH_ROW(tile, part_count(kTile, kTile)) {
+    Part part = part_of(tile, kTile, kTile);
+#ifdef OA_GROUPED
+    if (part.row0 >= part.row_end) continue;
+#endif
+    multiply_tile(part);
+    store_tile(part);
     barrier();
   }
 }

@@ -1,9 +1,9 @@
 // moe_expert_plan: sorts the routes of a batch by expert, stably. Bucket e < experts holds the
-//   routes of expert e, bucket `experts` those whose index is no expert; a route's packed row is the
-//   number of routes in front of it in (bucket, slot) order.
+//   routes of expert e, bucket `experts` those whose index is no expert; the packed row of a route
+//   is the number of routes in front of it in (bucket, slot) order.
 // Shapes:   indices I32 [routes], counts [experts], offsets [experts + 1], packed_token,
-//           packed_expert, packed_slot and inverse [routes]; all U32. A block is `block` consecutive
-//           routes; tables have the shape [blocks, experts + 1] and hold bucket sizes (from kCount to
+//           packed_expert, packed_slot and inverse [routes]; all U32. A block is `block`
+//           consecutive routes; tables [blocks, experts + 1] hold bucket sizes (from kCount to
 //           kScan) or first rows (from kScan to kPlace).
 // Cost:     reads each index twice, writes 16 bytes a route; reads three tables, writes two.
 // Numerics: integers; the result does not depend on timing. The maps hold 0xffffffff for a route
