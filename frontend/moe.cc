@@ -51,5 +51,14 @@ Result<Matrix> moe_combine(const Matrix& packed, const Matrix& route_gate, const
   return Record("moe_combine", {&packed, &route_gate, &inverse, &packed_slot});
 }
 
+Result<Matrix> grouped_gemm_m(const Matrix& input, const Matrix& weight, const Matrix& offsets) {
+  return Record("grouped_gemm_m", {&input, &weight, &offsets});
+}
+
+Result<Matrix> grouped_linear_m(const Matrix& input, const Matrix& weight, const Matrix& bias,
+                                const Matrix& offsets) {
+  return Record("grouped_linear_m", {&input, &weight, &bias, &offsets});
+}
+
 }  // namespace ml::matrix
 }  // namespace oa

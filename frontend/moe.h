@@ -48,6 +48,12 @@ Result<Matrix> moe_gather_backward(const Matrix& source, const Matrix& inverse,
 Result<Matrix> moe_combine(const Matrix& packed, const Matrix& route_gate, const Matrix& inverse,
                            const Matrix& packed_slot);
 
+// Row r of input [R, K] times the weights [E, N, K] of the expert that owns it by `offsets` [E + 1],
+// transposed, plus its bias [E, N]: [R, N]. Rows that no expert owns give zero rows.
+Result<Matrix> grouped_gemm_m(const Matrix& input, const Matrix& weight, const Matrix& offsets);
+Result<Matrix> grouped_linear_m(const Matrix& input, const Matrix& weight, const Matrix& bias,
+                                const Matrix& offsets);
+
 }  // namespace oa::ml::matrix
 
 #endif  // OA_FRONTEND_MOE_H_

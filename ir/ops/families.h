@@ -26,6 +26,8 @@ std::vector<OpDef> LossOps();         // loss.cc
 std::vector<OpDef> PoolOps();         // pool.cc: average and max pooling, upsampling
 std::vector<OpDef> MoePlanOps();      // moe_plan.cc: expert plan, routing bias
 std::vector<OpDef> MoeOps();          // moe.cc: route weights, gather, combine
+std::vector<OpDef> GroupedProductOps();  // grouped.cc: grouped_gemm_m, grouped_linear_m
+std::vector<OpDef> VqOps();           // vq.cc: vector quantisation
 std::vector<OpDef> Mamba3Ops();       // mamba3.cc, mamba3_preprocess.cc: selective scans
 std::vector<OpDef> OptimiserOps();    // optimiser.cc: sgd, adam, adamw, clip_grad_norm
 std::vector<OpDef> RandomOps();       // random.cc: random_uniform, random_normal, dropout

@@ -3,6 +3,7 @@
 #include "ir/op.h"
 #include "ir/ops/families.h"
 #include "ir/ops/grouped_product.h"
+#include "ir/ops/rows.h"
 #include "schema/status_macros.h"
 
 namespace oa::ir {
@@ -106,57 +107,53 @@ absl::Status LowerBackward(LowerContext& ctx) {
   return EmitGroupedColumnSum(ctx, groups, ctx.in(0), s.rows, s.outputs, ctx.out(2));
 }
 
-OperandDef Offsets() {
-  return {.name = "offsets", .dtypes = Only(DType::U32), .differentiable = false};
+std::vector<std::string> GroupedKernels() {
+  return {"matmul_grouped_f32", "matmul_grouped_f32_t128"};
 }
 
 template <bool kBias>
-OpDef ForwardRow(const char* name) {
-  OpDef row;
-  row.name = name;
-  row.family = kFamily;
-  row.equation = std::string("y[r, n] = sum_k x[r, k] * weight[e, n, k]") +
-                 (kBias ? " + bias[e, n]" : "") +
-                 " for the expert e with offsets[e] <= r < offsets[e + 1]; zeros for a row without";
-  row.shapes = kBias ? "x [R, K], weight [E, N, K], bias [E, N], offsets u32 [E + 1], y [R, N]"
-                     : "x [R, K], weight [E, N, K], offsets u32 [E + 1], y [R, N]";
-  row.operands = {{.name = "x"}, {.name = "weight"}};
-  if (kBias) row.operands.push_back({.name = "bias"});
-  row.operands.push_back(Offsets());
-  row.results = {{.name = "y"}};
+std::vector<OpDef> Rows(const char* name) {
+  const OperandDef offsets = DetachedOperand("offsets", Only(DType::U32));
+  std::vector<OperandDef> operands = {Operand("x"), Operand("weight"), Operand("bias"), offsets};
+  if (!kBias) operands.erase(operands.begin() + 2);
+  OpDef row = MakeRow(
+      {name, kFamily,
+       std::string("y[r, n] = sum_k x[r, k] * weight[e, n, k]") + (kBias ? " + bias[e, n]" : "") +
+           " for the expert e with offsets[e] <= r < offsets[e + 1]; zeros for a row without",
+       kBias ? "x [R, K], weight [E, N, K], bias [E, N], offsets u32 [E + 1], y [R, N]"
+             : "x [R, K], weight [E, N, K], offsets u32 [E + 1], y [R, N]"},
+      operands, {{.name = "y"}});
+  row.rejects =
+      std::string("x not of rank 2, weight not of rank 3, or different K; offsets not [E + 1]") +
+      (kBias ? "; bias not [E, N]" : "");
+  row.notes = "Rows outside all groups are zeros and get no gradient; offsets are clipped to R.";
+  row.kernels = GroupedKernels();
   row.infer = Infer<kBias>;
   row.adjoint = Adjoint<kBias>;
   row.lower = Lower<kBias>;
-  return row;
-}
 
-template <bool kBias>
-OpDef BackwardRow(const char* name) {
-  OpDef row;
-  row.name = name;
-  row.family = kFamily;
-  row.equation = std::string(
-                     "dx[r, k] = sum_n g[r, n] * weight[e(r), n, k]; dweight[e, n, k] = sum over "
-                     "the rows r of e of g[r, n] * x[r, k]") +
-                 (kBias ? "; dbias[e, n] = sum over them of g[r, n]" : "");
-  row.shapes = std::string("g [R, N], x, dx [R, K], weight, dweight [E, N, K], offsets u32 [E + 1]") +
-               (kBias ? ", dbias [E, N]" : "");
-  row.operands = {{.name = "g", .differentiable = false},
-                  {.name = "x", .differentiable = false},
-                  {.name = "weight", .differentiable = false},
-                  Offsets()};
-  row.results = {{.name = "dx", .optional = true}, {.name = "dweight", .optional = true}};
-  if (kBias) row.results.push_back({.name = "dbias", .optional = true});
-  row.infer = InferBackward<kBias>;
-  row.lower = LowerBackward<kBias>;
-  return row;
+  OpDef backward = BackwardRow(
+      row,
+      {std::string("dx[r, k] = sum_n g[r, n] * weight[e(r), n, k]; dweight[e, n, k] = sum over the "
+                   "rows r of e of g[r, n] * x[r, k]") +
+           (kBias ? "; dbias[e, n] = sum over them of g[r, n]" : ""),
+       std::string("g [R, N], x, dx [R, K], weight, dweight [E, N, K], offsets u32 [E + 1]") +
+           (kBias ? ", dbias [E, N]" : "")},
+      {Operand("g"), Operand("x"), Operand("weight"), offsets},
+      kBias ? OptionalResults({"dx", "dweight", "dbias"}) : OptionalResults({"dx", "dweight"}));
+  backward.kernels = GroupedKernels();
+  backward.kernels.insert(backward.kernels.end(), {"column_sum_f32", "column_sum_grouped_f32"});
+  backward.infer = InferBackward<kBias>;
+  backward.lower = LowerBackward<kBias>;
+  return {row, backward};
 }
 
 }  // namespace
 
 std::vector<OpDef> GroupedProductOps() {
-  return {ForwardRow<false>("grouped_gemm_m"), BackwardRow<false>("grouped_gemm_m_backward"),
-          ForwardRow<true>("grouped_linear_m"), BackwardRow<true>("grouped_linear_m_backward")};
+  std::vector<OpDef> rows = Rows<false>("grouped_gemm_m");
+  for (const OpDef& row : Rows<true>("grouped_linear_m")) rows.push_back(row);
+  return rows;
 }
 
 }  // namespace oa::ir

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/ops/loop_budget.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -68,8 +67,7 @@ absl::Status EmitGroupedProduct(LowerContext& context, const Groups& groups,
   const uint64_t tiles =
       (product.m / kernel->tile[0] + groups.count + 2) * CeilDiv(product.n, kernel->tile[1]);
   OA_ASSIGN_OR_RETURN(const uint64_t workgroups,
-                      GroupsInLoopBudget(context, context.RowGroups(tiles), tiles,
-                                         product.k / kCpuSlice + kTileIterations));
+                      context.RowGroups(tiles, product.k / kCpuSlice + kTileIterations));
   return context.Emit(std::move(call.Grid(workgroups)));
 }
 
@@ -88,8 +86,8 @@ absl::Status EmitGroupedSum(LowerContext& context, const Groups& groups, const P
   call.Constant("summed", 1).Epilogue(Store(parts.batch * count, parts.out));
   OA_ASSIGN_OR_RETURN(
       const uint64_t workgroups,
-      GroupsInLoopBudget(context, context.RowGroups(tiles * parts.batch), tiles * parts.batch,
-                         CeilDiv(product.k, parts.batch) / kCpuSlice + kTileIterations));
+      context.RowGroups(tiles * parts.batch,
+                        CeilDiv(product.k, parts.batch) / kCpuSlice + kTileIterations));
   OA_RETURN_IF_ERROR(context.Emit(std::move(call.Grid(workgroups))));
   if (parts.batch == 1) return absl::OkStatus();
   return EmitColumnSum(context, parts.out, parts.batch, count, product.out);
@@ -108,8 +106,7 @@ absl::Status EmitGroupedColumnSum(LowerContext& context, const Groups& groups, B
   call.Flops(rows * columns).Epilogue(Store(shares * count, sums));
   OA_ASSIGN_OR_RETURN(
       const uint64_t workgroups,
-      GroupsInLoopBudget(context, context.RowGroups(tiles * shares), tiles * shares,
-                         CeilDiv(rows, shares) / 4 + kTileIterations));
+      context.RowGroups(tiles * shares, CeilDiv(rows, shares) / 4 + kTileIterations));
   OA_RETURN_IF_ERROR(context.Emit(std::move(call.Grid(workgroups))));
   if (shares == 1) return absl::OkStatus();
   return EmitColumnSum(context, sums, shares, count, out);

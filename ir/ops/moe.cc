@@ -6,6 +6,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -14,20 +15,10 @@ namespace {
 
 constexpr char kFamily[] = "moe";
 
-OperandDef Map(const char* name) {
-  return {.name = name, .dtypes = Only(DType::U32), .differentiable = false};
-}
-
-OperandDef Constant(const char* name) { return {.name = name, .differentiable = false}; }
+OperandDef Map(const char* name) { return DetachedOperand(name, Only(DType::U32)); }
 
 // Rows of floats are moved four at a time where that divides them.
 uint64_t Unit(uint64_t columns) { return columns % 4 == 0 ? 4 : 1; }
-
-// Workgroups for invocations that stride over `items` with `iterations` of loops in each.
-absl::StatusOr<uint64_t> Groups(const LowerContext& ctx, const Kernel& kernel, uint64_t items,
-                                uint64_t iterations) {
-  return ctx.StridedGroups(kernel, items, iterations);
-}
 
 // ---- moe_route_weights ----
 
@@ -69,7 +60,8 @@ absl::Status LowerRouteWeights(LowerContext& ctx) {
   const uint64_t tokens = ctx.input_shape(1)[0], routes = ctx.input_shape(1)[1];
   if (tokens == 0) return absl::OkStatus();
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("moe_route_weights_f32"));
-  OA_ASSIGN_OR_RETURN(const uint64_t groups, Groups(ctx, *kernel, tokens, 2 * routes + 2));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.StridedGroups(*kernel, tokens, 2 * routes + 2));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.in(1))
@@ -84,7 +76,8 @@ absl::Status LowerRouteWeightsBackward(LowerContext& ctx) {
   const uint64_t count = ctx.output_count_of(), routes = ctx.input_shape(2)[1];
   if (count == 0) return absl::OkStatus();
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("moe_route_weights_backward_f32"));
-  OA_ASSIGN_OR_RETURN(const uint64_t groups, Groups(ctx, *kernel, count, 2 * routes + 2));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.StridedGroups(*kernel, count, 2 * routes + 2));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.in(1))
@@ -98,37 +91,29 @@ absl::Status LowerRouteWeightsBackward(LowerContext& ctx) {
 }
 
 std::vector<OpDef> RouteWeightRows() {
-  const OperandDef indices = {
-      .name = "indices", .dtypes = Only(DType::I32), .differentiable = false};
-  OpDef row;
-  row.name = "moe_route_weights";
-  row.family = kFamily;
-  row.equation =
-      "y[t, k] = p_k / sum of all p_k of t where that is > 0, else 0; p_k = "
-      "probabilities[t, indices[t, k]], 0 for an index not in [0, E)";
-  row.shapes = "probabilities [T, E], indices i32 [T, K], y [T, K]";
-  row.operands = {{.name = "probabilities"}, indices};
-  row.results = {{.name = "y"}};
+  const OperandDef indices = DetachedOperand("indices", Only(DType::I32));
+  OpDef row = MakeRow({"moe_route_weights", kFamily,
+                       "y[t, k] = p_k / sum of all p_k of t where that is > 0, else 0; p_k = "
+                       "probabilities[t, indices[t, k]], 0 for an index not in [0, E)",
+                       "probabilities [T, E], indices i32 [T, K], y [T, K]"},
+                      {Operand("probabilities"), indices}, {{.name = "y"}});
+  row.allow_empty = true;
   row.rejects =
       "operands not of rank 2 or for different T; no experts; no routes or more than experts";
   row.notes = "All slots of a repeated expert get a gradient.";
   row.kernels = {"moe_route_weights_f32"};
-  row.allow_empty = true;
   row.infer = InferRouteWeights;
   row.adjoint = AdjointRouteWeights;
   row.lower = LowerRouteWeights;
 
-  OpDef backward;
-  backward.name = "moe_route_weights_backward";
-  backward.family = kFamily;
-  backward.equation =
-      "dprobabilities[t, e] = sum of (g[t, k] - D) / s over the k with indices[t, k] == e, D = sum "
-      "of g * y and s = sum of p_k over the valid k of t; 0 unless s > 0";
-  backward.shapes = "g, y, indices i32 [T, K], probabilities, dprobabilities [T, E]";
-  backward.operands = {Constant("g"), Constant("probabilities"), indices, Constant("y")};
-  backward.results = {{.name = "dprobabilities"}};
+  OpDef backward = BackwardRow(
+      row,
+      {"dprobabilities[t, e] = sum of (g[t, k] - D) / s over the k with indices[t, k] == e, D = sum "
+       "of g * y and s = sum of p_k over the valid k of t; 0 unless s > 0",
+       "g, y, indices i32 [T, K], probabilities, dprobabilities [T, E]"},
+      {Operand("g"), Operand("probabilities"), indices, Operand("y")},
+      {{.name = "dprobabilities"}});
   backward.kernels = {"moe_route_weights_backward_f32"};
-  backward.allow_empty = true;
   backward.infer = InferRouteWeightsBackward;
   backward.lower = LowerRouteWeightsBackward;
   return {row, backward};
@@ -143,7 +128,8 @@ absl::Status EmitRouteSum(LowerContext& ctx, BufferSlice x, BufferSlice inverse,
   const uint64_t unit = Unit(columns), items = tokens * (columns / unit);
   OA_ASSIGN_OR_RETURN(const Kernel* kernel,
                       ctx.Select(unit == 4 ? "moe_route_sum_f32x4" : "moe_route_sum_f32"));
-  OA_ASSIGN_OR_RETURN(const uint64_t groups, Groups(ctx, *kernel, items, routes / tokens + 1));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.StridedGroups(*kernel, items, routes / tokens + 1));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(x)
                       .Buffer(inverse)
@@ -213,29 +199,23 @@ absl::Status LowerGatherBackward(LowerContext& ctx) {
 }
 
 std::vector<OpDef> GatherRows() {
-  OpDef row;
-  row.name = "moe_gather";
-  row.family = kFamily;
-  row.equation = "y[p, :] = x[packed_token[p], :]; zeros where packed_token[p] >= T";
-  row.shapes = "x [T, D], packed_token, inverse u32 [R], y [R, D]; R a multiple of T";
-  row.operands = {{.name = "x"}, Map("packed_token"), Map("inverse")};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow({"moe_gather", kFamily,
+                       "y[p, :] = x[packed_token[p], :]; zeros where packed_token[p] >= T",
+                       "x [T, D], packed_token, inverse u32 [R], y [R, D]; R a multiple of T"},
+                      {Operand("x"), Map("packed_token"), Map("inverse")}, {{.name = "y"}});
   row.rejects = "x not of rank 2, maps not of rank 1 or of different length; R not a multiple of T";
   row.kernels = {"gather_u32", "gather_u32x4"};
   row.infer = InferGather;
   row.adjoint = AdjointGather;
   row.lower = LowerGather;
 
-  OpDef backward;
-  backward.name = "moe_gather_backward";
-  backward.family = kFamily;
-  backward.equation =
-      "dx[t, :] = sum over k < R / T of source[inverse[t * R / T + k], :]; an inverse >= R adds "
-      "nothing";
-  backward.shapes = "source [R, D], inverse u32 [R], dx [T, D]; T = output_rows";
-  backward.operands = {Constant("source"), Map("inverse")};
-  backward.results = {{.name = "dx"}};
-  backward.attributes = {{"output_rows", AttributeKind::kI64}};
+  OpDef backward = BackwardRow(
+      row,
+      {"dx[t, :] = sum over k < R / T of source[inverse[t * R / T + k], :]; an inverse >= R adds "
+       "nothing",
+       "source [R, D], inverse u32 [R], dx [T, D]; T = output_rows"},
+      {Operand("source"), Map("inverse")}, {{.name = "dx"}});
+  backward.attributes = {IntegerAttribute("output_rows")};
   backward.rejects =
       "source not of rank 2, inverse not [R]; output_rows not positive or not dividing R";
   backward.kernels = {"moe_route_sum_f32", "moe_route_sum_f32x4"};
@@ -273,7 +253,8 @@ absl::Status InferCombineBackward(InferContext& ctx) {
 }
 
 absl::Status AdjointCombine(AdjointContext& ctx) {
-  return ctx.EmitBackward({ctx.grad(), ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3)});
+  return ctx.EmitBackward(
+      {ctx.grad(), ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3)});
 }
 
 absl::Status LowerCombine(LowerContext& ctx) {
@@ -283,13 +264,15 @@ absl::Status LowerCombine(LowerContext& ctx) {
 absl::Status LowerCombineBackward(LowerContext& ctx) {
   const uint64_t routes = ctx.input_shape(1)[0], columns = ctx.input_shape(1)[1];
   const uint64_t unit = Unit(columns), units = columns / unit;
-  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(unit == 4 ? "moe_combine_backward_f32x4"
-                                                                 : "moe_combine_backward_f32"));
+  OA_ASSIGN_OR_RETURN(
+      const Kernel* kernel,
+      ctx.Select(unit == 4 ? "moe_combine_backward_f32x4" : "moe_combine_backward_f32"));
   const uint64_t group = kernel->local_size[0];
   const bool one_row = kernel->device == KernelDevice::kCpu;  // a subgroup sums one row
   const uint64_t lanes = one_row ? group : std::min(group, std::bit_ceil(units));
   const uint64_t blocks = CeilDiv(routes, group / lanes);
-  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(blocks, 2 * CeilDiv(units, lanes) + 3));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.RowGroups(blocks, 2 * CeilDiv(units, lanes) + 4));
   KernelCall call(kernel);
   for (int i = 0; i < 5; ++i) call.Buffer(ctx.in(i));
   call.Buffer(ctx.out_or_null(0)).Buffer(ctx.out_or_null(1));
@@ -301,35 +284,27 @@ absl::Status LowerCombineBackward(LowerContext& ctx) {
 }
 
 std::vector<OpDef> CombineRows() {
-  OpDef row;
-  row.name = "moe_combine";
-  row.family = kFamily;
-  row.equation =
-      "y[t, :] = sum_k route_gate[t, k] * packed[inverse[t * K + k], :]; an inverse >= R adds "
-      "nothing";
-  row.shapes =
-      "packed [R, D], route_gate [T, K], inverse, packed_slot u32 [R], y [T, D]; R = T * K";
-  row.operands = {{.name = "packed"}, {.name = "route_gate"}, Map("inverse"), Map("packed_slot")};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow(
+      {"moe_combine", kFamily,
+       "y[t, :] = sum_k route_gate[t, k] * packed[inverse[t * K + k], :]; an inverse >= R adds "
+       "nothing",
+       "packed [R, D], route_gate [T, K], inverse, packed_slot u32 [R], y [T, D]; R = T * K"},
+      {Operand("packed"), Operand("route_gate"), Map("inverse"), Map("packed_slot")},
+      {{.name = "y"}});
   row.rejects = "packed or route_gate not of rank 2; maps not [R]; R other than T * K";
   row.kernels = {"moe_route_sum_f32", "moe_route_sum_f32x4"};
   row.infer = InferCombine;
   row.adjoint = AdjointCombine;
   row.lower = LowerCombine;
 
-  OpDef backward;
-  backward.name = "moe_combine_backward";
-  backward.family = kFamily;
-  backward.equation =
-      "dpacked[p, :] = route_gate[s] * g[s / K, :], s = packed_slot[p]; droute_gate[t, k] = "
-      "sum_d g[t, d] * packed[inverse[t * K + k], d]; 0 where the map holds no route";
-  backward.shapes =
-      "g [T, D], packed, dpacked [R, D], route_gate, droute_gate [T, K], inverse, packed_slot "
-      "u32 [R]";
-  backward.operands = {Constant("g"), Constant("packed"), Constant("route_gate"), Map("inverse"),
-                       Map("packed_slot")};
-  backward.results = {{.name = "dpacked", .optional = true},
-                      {.name = "droute_gate", .optional = true}};
+  OpDef backward = BackwardRow(
+      row,
+      {"dpacked[p, :] = route_gate[s] * g[s / K, :], s = packed_slot[p]; droute_gate[t, k] = "
+       "sum_d g[t, d] * packed[inverse[t * K + k], d]; 0 where the map holds no route",
+       "g [T, D], packed, dpacked [R, D], route_gate, droute_gate [T, K], inverse, packed_slot "
+       "u32 [R]"},
+      {Operand("g"), Operand("packed"), Operand("route_gate"), Map("inverse"), Map("packed_slot")},
+      OptionalResults({"dpacked", "droute_gate"}));
   backward.kernels = {"moe_combine_backward_f32", "moe_combine_backward_f32x4"};
   backward.infer = InferCombineBackward;
   backward.lower = LowerCombineBackward;

@@ -6,6 +6,7 @@
 #include "ir/op.h"
 #include "ir/ops/families.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -84,21 +85,16 @@ absl::Status LowerPlan(LowerContext& ctx) {
 }
 
 OpDef PlanRow() {
-  OpDef row;
-  row.name = "moe_expert_plan";
-  row.family = kFamily;
-  row.equation =
-      "the valid routes sorted stably by expert: packed_slot[inverse[s]] = s, packed_token = "
-      "packed_slot / K; 0xffffffff where there is no valid route; offsets[e] = sum of counts[< e]";
-  row.shapes =
-      "indices i32 [T, K], R = T * K; u32: counts [E], offsets [E + 1], packed_token, "
-      "packed_expert, packed_slot, inverse [R]";
-  row.operands = {{.name = "indices", .dtypes = Only(DType::I32), .differentiable = false}};
-  for (const char* name :
-       {"counts", "offsets", "packed_token", "packed_expert", "packed_slot", "inverse"}) {
-    row.results.push_back({.name = name, .differentiable = false});
-  }
-  row.attributes = {{"num_experts", AttributeKind::kI64}};
+  OpDef row = MakeRow(
+      {"moe_expert_plan", kFamily,
+       "the valid routes sorted stably by expert: packed_slot[inverse[s]] = s, packed_token = "
+       "packed_slot / K; 0xffffffff where there is no valid route; offsets[e] = sum of counts[< e]",
+       "indices i32 [T, K], R = T * K; u32: counts [E], offsets [E + 1], packed_token, "
+       "packed_expert, packed_slot, inverse [R]"},
+      {DetachedOperand("indices", Only(DType::I32))},
+      {DetachedResult("counts"), DetachedResult("offsets"), DetachedResult("packed_token"),
+       DetachedResult("packed_expert"), DetachedResult("packed_slot"), DetachedResult("inverse")});
+  row.attributes = {IntegerAttribute("num_experts")};
   row.rejects = "indices not of rank 2; num_experts not from 1 to 256";
   row.notes =
       "An index outside [0, num_experts) is no route: it is counted nowhere, and every consumer of "
@@ -142,15 +138,12 @@ absl::Status LowerBias(LowerContext& ctx) {
 }
 
 OpDef BiasRow() {
-  OpDef row;
-  row.name = "moe_routing_bias_update";
-  row.family = kFamily;
-  row.equation = "bias[e] -= gamma * sign(sum_t mask[t, e] - T * experts_per_token / E)";
-  row.shapes = "mask [T, E] of 0 and 1, bias [..] with E elements";
-  row.operands = {{.name = "mask", .differentiable = false},
-                  {.name = "bias", .differentiable = false, .mutated = true}};
-  row.results = {{.name = "bias", .differentiable = false}};
-  row.attributes = {{"experts_per_token", AttributeKind::kI64}, {"gamma", AttributeKind::kF32}};
+  OpDef row =
+      MakeRow({"moe_routing_bias_update", kFamily,
+               "bias[e] -= gamma * sign(sum_t mask[t, e] - T * experts_per_token / E)",
+               "mask [T, E] of 0 and 1, bias [..] with E elements"},
+              {DetachedOperand("mask"), MutatedOperand("bias")}, {DetachedResult("bias")});
+  row.attributes = {IntegerAttribute("experts_per_token"), RealAttribute("gamma")};
   row.rejects = "mask not of rank 2; a bias without E elements; a negative experts_per_token";
   row.kernels = {"moe_routing_bias_f32", "column_sum_f32"};
   row.infer = InferBias;

@@ -23,8 +23,8 @@ std::vector<OpDef> BuildTable() {
   std::vector<OpDef> table;
   for (auto family : {ActivationOps, ElementwiseOps, CastOps, ConvOps, BlasOps,
                       BatchedProductOps, NormOps, ReduceOps, ShapeOps, IndexOps, LossOps,
-                      OptimiserOps, MoePlanOps, MoeOps, PoolOps, Mamba3Ops, RandomOps,
-                      RecurrentOps, TopKOps, RepeatOps, AttentionOps, RopeOps}) {
+                      OptimiserOps, MoePlanOps, MoeOps, GroupedProductOps, PoolOps, Mamba3Ops,
+                      RandomOps, RecurrentOps, TopKOps, RepeatOps, AttentionOps, RopeOps}) {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));
   }

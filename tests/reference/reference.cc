@@ -55,9 +55,9 @@ std::vector<ReferenceOp> AllReferences() {
   for (auto family : {ActivationReference, ElementwiseReference, CastReference, BlasReference,
                       BatchedProductReference, NormReference, ReduceReference, ShapeReference,
                       IndexReference, LossReference, OptimiserReference, PoolReference,
-                      ConvReference, MoeReference, Mamba3Reference, RandomReference,
-                      RecurrentReference, TopKReference, RepeatReference, AttentionReference,
-                      RopeReference}) {
+                      ConvReference, MoeReference, GroupedProductReference, Mamba3Reference,
+                      RandomReference, RecurrentReference, TopKReference, RepeatReference,
+                      AttentionReference, RopeReference}) {
     std::vector<ReferenceOp> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }

@@ -98,6 +98,8 @@ std::vector<ReferenceOp> AttentionReference();
 std::vector<ReferenceOp> RopeReference();
 std::vector<ReferenceOp> LossReference();
 std::vector<ReferenceOp> MoeReference();
+std::vector<ReferenceOp> GroupedProductReference();
+std::vector<ReferenceOp> VqReference();
 std::vector<ReferenceOp> Mamba3Reference();
 std::vector<ReferenceOp> OptimiserReference();
 std::vector<ReferenceOp> PoolReference();
