@@ -1,6 +1,8 @@
 // The last axis by index: gather_last_dim, top_k and top_k_mask; a part of the index family.
 #include <algorithm>
+#include <utility>
 
+#include "ir/grid.h"
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
@@ -118,22 +120,30 @@ absl::Status InferTopK(InferContext& ctx) {
   return ctx.AddResult(DType::I32, shape);
 }
 
+// Picks that one dispatch can find: each is a walk over the row, and CPU devices limit the
+// iterations of all of them together.
+uint64_t PicksOfDispatch(const LowerContext& ctx, uint64_t walk, uint64_t picks) {
+  return ctx.profile().is_cpu ? std::clamp<uint64_t>(kLoopBudget / (walk + 2), 1, picks) : picks;
+}
+
 absl::Status LowerTopK(LowerContext& ctx) {
-  const uint64_t columns = ctx.input_shape(0).back();
+  const uint64_t columns = ctx.input_shape(0).back(), picks = ctx.output_shape().back();
   const uint64_t rows = ctx.input_count_of(0) / columns;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("top_k_f32"));
-  const uint64_t picks = ctx.output_shape().back();
-  OA_ASSIGN_OR_RETURN(
-      const uint64_t groups,
-      ctx.RowGroups(rows, picks * (CeilDiv(columns, kernel->local_size[0]) + 2)));
-  return ctx.Emit(KernelCall(kernel)
-                      .Buffer(ctx.in(0))
-                      .Buffer(ctx.out(0))
-                      .Buffer(ctx.out(1))
-                      .U32(rows)
-                      .U32(columns)
-                      .U32(picks)
-                      .Grid(groups));
+  const uint64_t walk = CeilDiv(columns, kernel->local_size[0]) + 2;
+  const uint64_t most = PicksOfDispatch(ctx, walk, picks);
+  for (uint64_t first = 0; first < picks; first += most) {
+    const uint64_t count = std::min(most, picks - first);
+    OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(rows, count * walk));
+    KernelCall call(kernel);
+    call.Buffer(ctx.in(0));
+    call.Buffer(first == 0 ? BufferSlice() : ctx.out(0));
+    call.Buffer(first == 0 ? BufferSlice() : ctx.out(1));
+    call.Buffer(ctx.out(0)).Buffer(ctx.out(1));
+    call.U32(rows).U32(columns).U32(picks).U32(first).U32(count);
+    OA_RETURN_IF_ERROR(ctx.Emit(std::move(call.Grid(groups))));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status InferTopKMask(InferContext& ctx) { return AddWide(ctx, 0); }

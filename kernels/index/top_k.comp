@@ -1,6 +1,8 @@
 // top_k: the k largest values of each row, descending, equal ones by lower index, and their
 //   indices. NaN counts as larger than everything; -0 and 0 are equal.
-// Shapes:   x [rows, columns], values, indices [rows, picks].
+// Shapes:   x [rows, columns], values, indices [rows, picks], of which this dispatch finds
+//           first .. first + count; it goes on behind the last pick of the dispatch before, `before`
+//           and `before_index`, unless first = 0.
 // Cost:     a workgroup reads its row once a pick, all but the first time from cache.
 // Numerics: exact: words are compared and copied as integers.
 #version 460
@@ -11,11 +13,15 @@ OA_LOCAL_SIZE(OA_WG);
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
   U32In x;
+  U32In before;
+  U32In before_index;
   U32Out values;
   U32Out indices;
   uint rows;
   uint columns;
   uint picks;
+  uint first;
+  uint count;
 };
 OA_PUSH(Args);
 
@@ -29,11 +35,16 @@ uint sort_key(uint bits) {
 
 void main() {
   U32In x = args.x;
-  uint columns = args.columns, picks = args.picks;
+  uint columns = args.columns, picks = args.picks, first = args.first;
+  uint end = min(picks, first + args.count);
   OA_FOR_EACH_ROW(r, args.rows) {
     uint base = r * columns;
     uint last_key = 0u, last_index = 0u;
-    for (uint k = 0; k < picks; ++k) {
+    if (first != 0u && first < picks) {
+      last_key = sort_key(args.before.v[r * picks + first - 1u]);
+      last_index = args.before_index.v[r * picks + first - 1u];
+    }
+    for (uint k = first; k < end; ++k) {
       // The first of what comes behind the last pick in the order (key down, index up).
       uint best_key = 0u, best_index = 0xffffffffu;
       OA_FOR_EACH_COLUMN(c, columns) {

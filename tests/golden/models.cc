@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "frontend/examples/digits/digits_model.h"
+#include "frontend/examples/mamba3/mamba3_model.h"
 #include "frontend/oa.h"
 #include "ir/compile.h"
 #include "ir/graph.h"
@@ -23,6 +24,20 @@ absl::Status DigitsStep(Graph& graph) {
   options.channels = 8;
   options.hidden = 16;
   return examples::RecordDigitsTraining(graph, options);
+}
+
+// A training step of a Mamba-3 language model, single-input or multi-input.
+template <uint64_t kRank>
+absl::Status Mamba3Step(Graph& graph) {
+  examples::ByteLm model = examples::Mamba3Lm("mamba3", {.width = 16,
+                                                         .layers = 1,
+                                                         .head_dim = 8,
+                                                         .state_size = 8,
+                                                         .mimo_rank = kRank,
+                                                         .hidden = 16});
+  model.batch = 2;
+  model.length = 20;
+  return examples::RecordByteLmTraining(graph, model);
 }
 
 // Regression with broadcasting, a squared error and Nesterov momentum.
@@ -96,6 +111,9 @@ std::vector<GoldenModel> GoldenModels() {
       {"shapes_and_indices", ShapesAndIndices, {{"tokens", Integers(U8, {3, 4}, 0, 12)}}, 1,
        1e-6f, 1e-5f},
       {"reductions", Reductions, {{"x", Uniform({3, 70, 5}, -4, 4)}}, 2, 1e-5f, 1e-5f},
+      {"mamba3_step", Mamba3Step<1>, {{"bytes", Integers(U8, {2, 21}, 0, 255)}}, 3, 2e-5f, 2e-4f},
+      {"mamba3_mimo_step", Mamba3Step<4>, {{"bytes", Integers(U8, {2, 21}, 0, 255)}}, 3, 2e-5f,
+       2e-4f},
   };
 }
 

@@ -135,7 +135,7 @@ TEST_CASE("manifest: mistakes are named") {
        "'device' is 'tpu'; known are any, gpu, cpu"},
       {R"([{ "name": "k", "source": "k", "variants": [{ "suffix": "",
              "features": ["subgroup_ballots"] }] }])",
-       "no device reports the feature 'subgroup_ballots'; the closest are"},
+       "no device reports the feature 'subgroup_ballots'; the closest names are"},
       {R"([{ "name": "k", "source": "k", "variants": [{ "suffix": "" }],
              "arguments": [{ "name": "x", "type": "f31", "access": "r", "extent": "1" }] }])",
        "'type' is 'f31'"},

@@ -95,6 +95,28 @@ TEST_CASE("golden vectors: recurrent cells") {
               {{0.049958375, -0.0996679946}});
 }
 
+Tensor Of(Shape shape, std::vector<double> values) {
+  Tensor tensor(DType::F32, std::move(shape));
+  tensor.data = std::move(values);
+  return tensor;
+}
+
+TEST_CASE("golden vectors: attention and rotary positions") {
+  CheckGolden("rope", {Of({1, 8}, {1, 2, 3, 4, 5, 6, 7, 8})},
+              Attributes()
+                  .I64("num_heads", 2)
+                  .I64("head_dim", 4)
+                  .F32("theta_base", 10000)
+                  .I64("position_offset", 3),
+              {{-1.4133525208, 1.8791180667, -2.8288574817, 4.0581911354, -5.9378025394,
+                5.7573362009, -6.2243474359, 8.1763732712}});
+  const Tensor q = Of({1, 3, 2}, {1, 0, 0, 1, 1, 1}), v = Of({1, 3, 2}, {1, 2, 3, 4, 5, 6});
+  CheckGolden("scaled_dot_product_attention", {q, q, v, Tensor()},
+              Attributes().F32("scale", 0.5f).Bool("causal", true).Token("provider", "flash"),
+              {{1, 2, 2.2449186624, 3.2449186624, 3.3555882856, 4.3555882856},
+               {0.5, 0.9740769842, 1.7943767694}});
+}
+
 TEST_CASE("golden vectors: random numbers") {
   Tensor replay(DType::U32, {1});
   const auto draw = [](const char* first, const char* second, int64_t count, uint64_t seed) {
