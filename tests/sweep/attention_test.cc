@@ -8,11 +8,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/oa.h"
 #include "ir/graph.h"
 #include "tests/support/device.h"
-#include "tests/support/run_graph.h"
-#include "tests/support/tensors.h"
+#include "tests/support/filled_graph.h"
 
 namespace oa::testing {
 namespace {
@@ -23,51 +21,9 @@ using reference::Tensor;
 constexpr char kOp[] = "scaled_dot_product_attention";
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
-
 RunOptions ByRoute(const std::string& route) {
   return {.routes = {{kOp, route}, {absl::StrCat(kOp, "_backward"), route}}};
 }
-
-// A graph whose inputs are filled as they are declared.
-struct Program {
-  Graph graph{"attention"};
-  std::map<std::string, Bytes> inputs;
-
-  Matrix Input(const std::string& name, const Tensor& values) {
-    inputs[name] = ToBytes(values);
-    return graph.Input(name, values.dtype, values.shape);
-  }
-  Matrix Random(const std::string& name, Shape shape) {
-    return Input(name, Fill(reference::Uniform(std::move(shape)), inputs.size() + 1));
-  }
-
-  // `y` under its name and, for the loss sum(weight * y), the gradients of `targets`.
-  void Output(const std::string& name, const Matrix& y, const std::vector<Matrix>& targets) {
-    const Matrix weight = Random(name + ".weight", y.shape());
-    const Matrix weighted = Must(matrix::mul(y, weight));
-    const ml::autograd::Gradients gradients =
-        Must(ml::autograd::Backward(Must(matrix::sum(weighted, std::nullopt)), targets));
-    graph.Output(name, y);
-    for (size_t i = 0; i < targets.size(); ++i) {
-      graph.Output(absl::StrCat(name, ".gradient", i), Must(gradients.Of(targets[i])));
-    }
-  }
-
-  std::map<std::string, Tensor> Run(const RunOptions& options = {}) {
-    REQUIRE_MESSAGE(graph.status().ok(), graph.status().ToString());
-    std::map<std::string, Tensor> results;
-    for (const auto& [name, bytes] : Must(RunGraph(graph.ir(), inputs, options))) {
-      const Shape flat = {bytes.size() / sizeof(float)};
-      results[name] = FromBytes(DType::F32, flat, bytes);
-    }
-    return results;
-  }
-};
 
 // ---- Routes ----
 
@@ -78,7 +34,7 @@ struct Case {
 
 void CheckRoutesAgree(const Case& c) {
   INFO(c.heads, " x ", c.length, " x ", c.width, ", mask ", c.masked, ", causal ", c.causal);
-  Program program;
+  FilledGraph program;
   std::vector<Matrix> qkv;
   for (const char* name : {"q", "k", "v"}) {
     qkv.push_back(program.Random(name, {c.heads, c.length, c.width}));
@@ -87,7 +43,7 @@ void CheckRoutesAgree(const Case& c) {
   if (c.masked) mask = program.Random("mask", {c.heads * c.length, c.length});
   const Matrix y = Must(mm::scaled_dot_product_attention(
       qkv[0], qkv[1], qkv[2], c.masked ? &mask : nullptr, 0.3f, c.causal));
-  program.Output("y", y, qkv);
+  program.Output("y", y, program.Random("weight", y.shape()), qkv);
   const std::map<std::string, Tensor> expected = program.Run(ByRoute("products"));
   for (const auto& [name, tensor] : program.Run(ByRoute("flash"))) {
     INFO(name);
@@ -118,7 +74,7 @@ TEST_CASE("attention: the flash route equals the oracle") {
     operands.push_back(Fill(reference::Uniform({140, 70}), 4));
     const Tensor expected =
         op.forward(operands, ir::Attributes().F32("scale", 0.25f).Bool("causal", true))[0];
-    Program program;
+    FilledGraph program;
     const Matrix mask = program.Input("m", operands[3]);
     program.graph.Output("y", Must(mm::scaled_dot_product_attention(
                                   program.Input("q", operands[0]), program.Input("k", operands[1]),
@@ -137,13 +93,13 @@ TEST_CASE("attention: a query that sees no key gives zeros and no gradient") {
   Tensor mask(DType::F32, {kLength, kLength});
   for (uint64_t j = 0; j < kLength; ++j) mask[kDead * kLength + j] = -kInf;
   for (uint64_t i = 0; i < kLength; ++i) mask[i * kLength + 3] = -kInf;  // a key that none sees
-  Program program;
+  FilledGraph program;
   std::vector<Matrix> qkv;
   for (const char* name : {"q", "k", "v"}) qkv.push_back(program.Random(name, {1, kLength, kWidth}));
   const Matrix masked = program.Input("mask", mask);
-  program.Output("y", Must(mm::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], &masked, 1,
-                                                            false)),
-                 qkv);
+  const Matrix y =
+      Must(mm::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], &masked, 1, false));
+  program.Output("y", y, program.Random("weight", y.shape()), qkv);
   for (const char* route : {"products", "flash"}) {
     INFO("route ", route);
     const std::map<std::string, Tensor> results = program.Run(ByRoute(route));
@@ -163,33 +119,22 @@ TEST_CASE("attention: a query that sees no key gives zeros and no gradient") {
 
 TEST_CASE("attention: flash_attention_causal equals causal attention in value and gradient") {
   if (TestDevice() == nullptr) return;
-  Program program;
+  FilledGraph program;
   std::vector<Matrix> qkv;
   for (const char* name : {"q", "k", "v"}) qkv.push_back(program.Random(name, {2, 40, 6}));
   const Matrix weight = program.Random("weight", {2, 40, 6});
-  const auto output = [&](const std::string& name, const Matrix& y) {
-    const Matrix loss = Must(matrix::sum(Must(matrix::mul(y, weight)), std::nullopt));
-    const ml::autograd::Gradients gradients = Must(ml::autograd::Backward(loss, qkv));
-    program.graph.Output(name, y);
-    for (size_t i = 0; i < 3; ++i) {
-      program.graph.Output(absl::StrCat(name, i), Must(gradients.Of(qkv[i])));
-    }
-  };
-  output("flash", Must(mm::flash_attention_causal(qkv[0], qkv[1], qkv[2], 0.4f)));
-  output("plain", Must(mm::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], nullptr, 0.4f,
-                                                        true)));
-  const std::map<std::string, Tensor> results = program.Run();
-  for (const char* part : {"", "0", "1", "2"}) {
-    CHECK_EQ(Compare(results.at(absl::StrCat("flash", part)),
-                     results.at(absl::StrCat("plain", part)), reference::kExact),
-             "");
-  }
+  program.Output("flash", Must(mm::flash_attention_causal(qkv[0], qkv[1], qkv[2], 0.4f)), weight,
+                 qkv);
+  program.Output("plain", Must(mm::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], nullptr,
+                                                                0.4f, true)),
+                 weight, qkv);
+  CheckPair(program.Run(), "flash", "plain", 3, reference::kExact);
 }
 
 TEST_CASE("attention: packed heads are split, attended to and merged") {
   if (TestDevice() == nullptr) return;
   constexpr uint64_t kBatch = 2, kLength = 9, kHeads = 3, kWidth = 4;
-  Program program;
+  FilledGraph program;
   std::vector<Matrix> qkv, split;
   for (const char* name : {"q", "k", "v"}) {
     qkv.push_back(program.Random(name, {kBatch * kLength, kHeads * kWidth}));
@@ -209,7 +154,7 @@ TEST_CASE("attention: packed heads are split, attended to and merged") {
 TEST_CASE("attention: merging inverts splitting, bit for bit") {
   if (TestDevice() == nullptr) return;
   for (uint64_t heads : {1u, 3u, 40u}) {
-    Program program;
+    FilledGraph program;
     const Matrix x = program.Random("x", {4 * 35, heads * 12});
     const Matrix split = Must(mm::split_heads(x, 4, 35, heads));
     CHECK(split.shape() == Shape{4 * heads, 35, 12});
@@ -245,7 +190,7 @@ TEST_CASE("attention: a refused call of packed heads records nothing") {
 
 TEST_CASE("rope: position 0 is the identity") {
   if (TestDevice() == nullptr) return;
-  Program program;
+  FilledGraph program;
   const Matrix x = program.Random("x", {1, 24});
   program.graph.Output("y", Must(mm::rope(x, 3, 8, 10000.0f, 0)));
   CHECK(ToBytes(program.Run().at("y")) == program.inputs.at("x"));
@@ -254,7 +199,7 @@ TEST_CASE("rope: position 0 is the identity") {
 // The gradient of sum(y * y) / 2 is the rotation of y backwards.
 TEST_CASE("rope: its backward is its inverse") {
   if (TestDevice() == nullptr) return;
-  Program program;
+  FilledGraph program;
   const Matrix x = program.Random("x", {50, 24});
   const Matrix y = Must(mm::rope(x, 3, 8, 10000.0f, 7));
   const Matrix half = Must(matrix::scale(Must(matrix::mul(y, y)), 0.5f));
@@ -269,7 +214,7 @@ TEST_CASE("rope: its backward is its inverse") {
 TEST_CASE("rope: rope_sequences is one rope a sequence") {
   if (TestDevice() == nullptr) return;
   constexpr uint64_t kBatch = 3, kLength = 5;
-  Program program;
+  FilledGraph program;
   const Matrix x = program.Random("x", {kBatch * kLength, 12});
   std::vector<Matrix> parts;
   for (uint64_t b = 0; b < kBatch; ++b) {

@@ -117,6 +117,21 @@ TEST_CASE("golden vectors: attention and rotary positions") {
                {0.5, 0.9740769842, 1.7943767694}});
 }
 
+// Means of bins over squares of their index show which bins there were.
+TEST_CASE("golden vectors: pooling and resampling") {
+  const auto bins = [](int64_t height, int64_t width) {
+    return Attributes().I64("output_height", height).I64("output_width", width);
+  };
+  CheckGolden("adaptive_avg_pool_2d", {Of({1, 1, 1, 7}, {0, 1, 4, 9, 16, 25, 36})}, bins(1, 3),
+              {{5.0 / 3, 29.0 / 3, 77.0 / 3}});
+  CheckGolden("adaptive_avg_pool_2d", {Of({1, 1, 1, 5}, {0, 1, 4, 9, 16})}, bins(1, 2),
+              {{5.0 / 3, 29.0 / 3}});
+  CheckGolden("adaptive_avg_pool_2d", {Of({1, 1, 1, 2}, {0, 4})}, bins(1, 3), {{0, 2, 4}});
+  CheckGolden("upsample_2d", {Of({1, 1, 1, 2}, {0, 4})},
+              Attributes().I64("scale_factor", 2).Token("mode", "bilinear"),
+              {{0, 1, 3, 4, 0, 1, 3, 4}});
+}
+
 TEST_CASE("golden vectors: random numbers") {
   Tensor replay(DType::U32, {1});
   const auto draw = [](const char* first, const char* second, int64_t count, uint64_t seed) {
