@@ -19,6 +19,7 @@
 #include "frontend/optim.h"      // oa::ml::optim
 #include "frontend/random.h"     // oa::matrix: random numbers, dropout
 #include "frontend/recurrent.h"  // oa::ml::matrix: rnn and gru cells and scans
+#include "frontend/vq.h"         // oa::ml::matrix: vector quantisation
 #include "schema/status_macros.h"
 
 #endif  // OA_FRONTEND_OA_H_

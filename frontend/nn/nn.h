@@ -7,5 +7,6 @@
 #include "frontend/nn/linear.h"  // Linear, Embedding, SwiGluMlp
 #include "frontend/nn/mamba3.h"  // Mamba3Block
 #include "frontend/nn/norm.h"    // BatchNorm2d, LayerNorm, RmsNorm
+#include "frontend/nn/vq.h"      // VectorQuantizer
 
 #endif  // OA_FRONTEND_NN_NN_H_

@@ -6,6 +6,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/indexed_rows.h"
 #include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
@@ -178,20 +179,9 @@ absl::Status AdjointGather(AdjointContext& ctx) {
   return absl::OkStatus();
 }
 
-// Rows by index, and zeros for an index behind the last row: the kernel of `gather`.
 absl::Status LowerGather(LowerContext& ctx) {
-  constexpr uint32_t kIndexU32 = 1;  // of kernels/index/index.glsl
-  const uint64_t columns = ctx.input_shape(0)[1], unit = Unit(columns);
-  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(unit == 4 ? "gather_u32x4" : "gather_u32"));
-  return ctx.Emit(KernelCall(kernel)
-                      .Buffer(ctx.in(0))
-                      .Buffer(ctx.in(1))
-                      .Buffer(ctx.out())
-                      .U32(ctx.input_shape(0)[0])
-                      .U32(columns / unit)
-                      .U32(ctx.input_count_of(1))
-                      .Constant("index_type", kIndexU32)
-                      .Grid(ctx.StridedGroups(*kernel, ctx.output_count_of() / unit)));
+  const IndexedRows by = {ctx.in(1), DType::U32, ctx.input_count_of(1), ctx.input_shape(0)[0]};
+  return EmitRowGather(ctx, by, ctx.in(0), ctx.input_shape(0)[1], ctx.out());
 }
 
 absl::Status LowerGatherBackward(LowerContext& ctx) {

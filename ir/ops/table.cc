@@ -24,7 +24,7 @@ std::vector<OpDef> BuildTable() {
   for (auto family : {ActivationOps, ElementwiseOps, CastOps, ConvOps, BlasOps,
                       BatchedProductOps, NormOps, ReduceOps, ShapeOps, IndexOps, LossOps,
                       OptimiserOps, MoePlanOps, MoeOps, GroupedProductOps, PoolOps, Mamba3Ops,
-                      RandomOps, RecurrentOps, TopKOps, RepeatOps, AttentionOps, RopeOps}) {
+                      RandomOps, RecurrentOps, TopKOps, RepeatOps, AttentionOps, RopeOps, VqOps}) {
     std::vector<OpDef> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(table));
   }

@@ -57,7 +57,7 @@ std::vector<ReferenceOp> AllReferences() {
                       IndexReference, LossReference, OptimiserReference, PoolReference,
                       ConvReference, MoeReference, GroupedProductReference, Mamba3Reference,
                       RandomReference, RecurrentReference, TopKReference, RepeatReference,
-                      AttentionReference, RopeReference}) {
+                      AttentionReference, RopeReference, VqReference}) {
     std::vector<ReferenceOp> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }
