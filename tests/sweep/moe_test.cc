@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/reference/moe_routes.h"
-#include "tests/sweep/recording.h"
+#include "tests/support/recording.h"
 
 namespace oa::testing {
 namespace {
@@ -16,12 +16,6 @@ namespace {
 using oa::matrix::MoeExpertPlan;
 using reference::kNoRoute;
 using reference::Tensor;
-
-// As this device runs graphs, and with the kernels that GPUs get.
-const std::vector<RunOptions>& Ways() {
-  static const auto& ways = *new std::vector<RunOptions>({{}, {.as_gpu = true}});
-  return ways;
-}
 
 Tensor U32s(std::vector<double> values) {
   const Shape shape = {values.size()};

@@ -1,7 +1,7 @@
 // A graph recorded through the frontend together with the data of its inputs, for tests that compare
 // several operators with one another.
-#ifndef OA_TESTS_SWEEP_RECORDING_H_
-#define OA_TESTS_SWEEP_RECORDING_H_
+#ifndef OA_TESTS_SUPPORT_RECORDING_H_
+#define OA_TESTS_SUPPORT_RECORDING_H_
 
 #include <doctest/doctest.h>
 
@@ -28,6 +28,12 @@ inline reference::Tensor TensorOf(DType dtype, Shape shape, std::vector<double> 
   REQUIRE_EQ(tensor.size(), data.size());
   tensor.data = std::move(data);
   return tensor;
+}
+
+// As the test device runs graphs, and with the kernels that GPUs get.
+inline const std::vector<RunOptions>& Ways() {
+  static const auto& ways = *new std::vector<RunOptions>({{}, {.as_gpu = true}});
+  return ways;
 }
 
 class Recording {
@@ -82,4 +88,4 @@ class Recording {
 
 }  // namespace oa::testing
 
-#endif  // OA_TESTS_SWEEP_RECORDING_H_
+#endif  // OA_TESTS_SUPPORT_RECORDING_H_
