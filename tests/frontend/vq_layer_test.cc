@@ -2,6 +2,8 @@
 // refuses.
 #include <doctest/doctest.h>
 
+#include <bit>
+
 #include "absl/strings/match.h"
 #include "tests/support/recording.h"
 
@@ -20,11 +22,13 @@ std::vector<Tensor> Oracle(const std::string& op, const std::vector<Tensor>& inp
   return {};
 }
 
-Tensor InitialValue(const Recording& recording, const std::string& name) {
+Tensor InitialValue(const Recording& recording, const std::string& name, const Shape& shape) {
   for (const ir::Storage& storage : recording.graph().ir().storages()) {
     if (storage.name != name) continue;
-    const Shape& shape = recording.graph().ir().value(storage.first_version).shape;
-    return FromBytes(F32, shape, storage.data.bytes());
+    if (storage.init == InitKind::kData) return FromBytes(F32, shape, storage.data.bytes());
+    Tensor filled(F32, shape);
+    for (double& value : filled.data) value = std::bit_cast<float>(storage.fill_bits);
+    return filled;
   }
   FAIL("no parameter ", name);
   return {};
@@ -33,14 +37,14 @@ Tensor InitialValue(const Recording& recording, const std::string& name) {
 constexpr nn::VectorQuantizerOptions kOptions = {
     .decay = 0.75f, .dead_threshold = 0.6f, .revival_seed = 5, .normalize = true};
 
-// Codebook, sums and sizes of a layer, as the oracle moves them.
+// Codebook, sums and sizes of a layer with 12 codes of 6 columns, as the oracle moves them.
 struct Codes {
   Tensor codebook, sum, size;
 
   explicit Codes(const Recording& recording)
-      : codebook(InitialValue(recording, "vq.codebook")),
-        sum(InitialValue(recording, "vq.embed_sum")),
-        size(InitialValue(recording, "vq.cluster_size")) {}
+      : codebook(InitialValue(recording, "vq.codebook", {12, 6})),
+        sum(InitialValue(recording, "vq.embed_sum", {12, 6})),
+        size(InitialValue(recording, "vq.cluster_size", {12})) {}
 
   // The results of vq_assign.
   std::vector<Tensor> Assign(const Tensor& rows) const {

@@ -40,6 +40,7 @@ class Recording {
  public:
   Recording() : graph_("recording") {}
   Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
 
   Matrix Input(const std::string& name, const reference::Tensor& data) {
     inputs_[name] = ToBytes(data);
