@@ -14,6 +14,7 @@ namespace {
 
 constexpr char kFamily[] = "index";
 constexpr uint64_t kMaxPicks = 1024;
+constexpr uint64_t kBatch = 4;  // of top_k.comp
 
 // ---- gather_last_dim ----
 
@@ -123,14 +124,14 @@ absl::Status InferTopK(InferContext& ctx) {
 // Picks that one dispatch can find: each is a walk over the row, and CPU devices limit the
 // iterations of all of them together.
 uint64_t PicksOfDispatch(const LowerContext& ctx, uint64_t walk, uint64_t picks) {
-  return ctx.profile().is_cpu ? std::clamp<uint64_t>(kLoopBudget / (walk + 2), 1, picks) : picks;
+  return ctx.profile().is_cpu ? std::clamp<uint64_t>(kLoopBudget / (walk + 1), 1, picks) : picks;
 }
 
 absl::Status LowerTopK(LowerContext& ctx) {
   const uint64_t columns = ctx.input_shape(0).back(), picks = ctx.output_shape().back();
   const uint64_t rows = ctx.input_count_of(0) / columns;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("top_k_f32"));
-  const uint64_t walk = CeilDiv(columns, kernel->local_size[0]) + 2;
+  const uint64_t walk = CeilDiv(columns, kBatch * kernel->local_size[0]) + 2;
   const uint64_t most = PicksOfDispatch(ctx, walk, picks);
   for (uint64_t first = 0; first < picks; first += most) {
     const uint64_t count = std::min(most, picks - first);

@@ -25,6 +25,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ar
 };
 OA_PUSH(Args);
 
+const uint kBatch = 4;  // columns of a lane at a time: CPU devices limit the steps of loops
+
 // Ordered like the float; never 0.
 uint sort_key(uint bits) {
   uint magnitude = bits & 0x7fffffffu;
@@ -47,12 +49,15 @@ void main() {
     for (uint k = first; k < end; ++k) {
       // The first of what comes behind the last pick in the order (key down, index up).
       uint best_key = 0u, best_index = 0xffffffffu;
-      OA_FOR_EACH_COLUMN(c, columns) {
-        uint key = sort_key(x.v[base + c]);
-        bool open = k == 0u || key < last_key || (key == last_key && c > last_index);
-        if (open && key > best_key) {
-          best_key = key;
-          best_index = c;
+      for (uint c0 = gl_LocalInvocationID.x; c0 < columns;
+           c0 = oa_advance(c0, kBatch * OA_WG, columns)) {
+        [[unroll]] for (uint j = 0; j < kBatch; ++j) {
+          uint c = oa_add_saturated(c0, j * OA_WG);
+          uint key = sort_key(x.v[base + min(c, columns - 1u)]);
+          bool open = k == 0u || key < last_key || (key == last_key && c > last_index);
+          bool better = c < columns && open && key > best_key;
+          best_key = better ? key : best_key;
+          best_index = better ? c : best_index;
         }
       }
       last_key = workgroup_max(best_key);
