@@ -68,7 +68,7 @@ TEST_CASE("reference: few operators have no call of their own") {
     if (!IsBackward(op) && signatures.count(op.name) == 0) without.push_back(op.name);
   }
   CHECK_EQ(absl::StrJoin(without, " "),
-           "adam_step adamw_step broadcast_to optimiser_advance sgd_step sum_to");
+           "adam_step adamw_step broadcast_to optimiser_advance replay_advance sgd_step sum_to");
 }
 
 }  // namespace

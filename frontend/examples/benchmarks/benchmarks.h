@@ -22,6 +22,7 @@ std::vector<Benchmark> CoreBenchmarks(uint64_t scale);    // products, elementwi
 std::vector<Benchmark> AttentionBenchmarks(uint64_t scale);  // forward and with gradients
 std::vector<Benchmark> Mamba3Benchmarks(uint64_t scale);  // scans, forward and with gradients
 std::vector<Benchmark> RecurrentBenchmarks(uint64_t scale);  // GRU scans, the same
+std::vector<Benchmark> ExpertBenchmarks(uint64_t scale);  // mixtures of experts, quantisation
 
 }  // namespace oa::examples
 

@@ -12,7 +12,8 @@ namespace {
 
 absl::Status RecordAll(const std::string& folder, uint64_t scale) {
   for (auto family : {oa::examples::CoreBenchmarks, oa::examples::AttentionBenchmarks,
-                      oa::examples::Mamba3Benchmarks, oa::examples::RecurrentBenchmarks}) {
+                      oa::examples::ExpertBenchmarks, oa::examples::Mamba3Benchmarks,
+                      oa::examples::RecurrentBenchmarks}) {
     for (const oa::examples::Benchmark& benchmark : family(scale)) {
       oa::Graph graph(benchmark.name);
       OA_RETURN_IF_ERROR(benchmark.record(graph));
