@@ -7,7 +7,7 @@
 // Cost:     reads 4 * count * columns bytes and writes 4 * rows * columns; besides, the scan reads
 //           every index once a workgroup, the lists 8 bytes a row and 4 a position.
 // Numerics: F32 sums of at most 32 terms, which are then summed: the error grows with the number of
-//           terms / 32. The order is fixed.
+//           terms / 32. The order is fixed; of fewer than OA_WG columns GPUs sum interleaved parts.
 #version 460
 #include "index/index.glsl"
 #ifdef OA_CPU
@@ -47,17 +47,26 @@ U32In order;
 uint count;
 uint columns;
 
+bool matches(uint n, uint v) { return n < count && load_index(indices, n) == v; }
+
+void end_short_sum() {
+  total += short_sum;
+  short_sum = vec4(0.0);
+  terms = 0;
+}
+
+#ifdef OA_CPU
+
+const uint kLongestList = 0xffffffffu;
+const uint width = OA_WG;
+
 void add_position(uint n) {
   uint base = n * columns;
   [[unroll]] for (uint j = 0; j < kColumns; ++j) {
     uint d = oa_add_saturated(first_column, j * OA_WG);
     if (d < columns) short_sum[j] += g.v[base + d];
   }
-  if (++terms == kTerms) {
-    total += short_sum;
-    short_sum = vec4(0.0);
-    terms = 0;
-  }
+  if (++terms == kTerms) end_short_sum();
 }
 
 void add_bits(uint first, uint bits) {
@@ -66,12 +75,6 @@ void add_bits(uint first, uint bits) {
     bits &= bits - 1u;
   }
 }
-
-bool matches(uint n, uint v) { return n < count && load_index(indices, n) == v; }
-
-#ifdef OA_CPU
-
-const uint kLongestList = 0xffffffffu;
 
 void add_by_scan(uint v) {
   uint lane = gl_LocalInvocationID.x;
@@ -101,12 +104,20 @@ void add_list(uint begin, uint length) {
   }
 }
 
+void join_members() {}
+
 #else
 
 const uint kLongestList = OA_WG;
-const uint kWords = 128;            // of the bit field: 4096 positions at a time
-shared uint words[max(kWords, OA_WG)];  // the bit field, or a list as it comes
-shared uint sorted[OA_WG];
+const uint kWords = 96;            // of the bit field: 3072 positions at a time
+const uint kAhead = 8;             // rows of g that an invocation has in flight
+shared uint words[OA_WG];          // the bit field, or a list as it comes
+shared uint staged[kWords * 32];   // positions, ascending
+shared float parts[OA_WG];
+
+// Of few columns the workgroup adds several positions at a time: `width` invocations share one, and
+// member m takes every (OA_WG / width)-th batch of kAhead positions.
+uint width;
 
 void mark(uint j) {
   // A scope wider than the workgroup would need a device feature.
@@ -114,17 +125,52 @@ void mark(uint j) {
            gl_SemanticsRelaxed);
 }
 
+void add_staged(uint amount) {
+  uint member = gl_LocalInvocationID.x / width, step = OA_WG / width * kAhead;
+  for (uint i = member * kAhead; i < amount; i += step) {
+    [[unroll]] for (uint c = 0; c < kColumns; ++c) {
+      uint d = oa_add_saturated(first_column - gl_LocalInvocationID.x % width, c * OA_WG);
+      if (d >= columns) break;  // for the whole workgroup
+      d = min(oa_add_saturated(first_column, c * OA_WG), columns - 1u);
+      float rows[kAhead];
+      [[unroll]] for (uint j = 0; j < kAhead; ++j) {
+        rows[j] = g.v[min(staged[min(i + j, amount - 1u)], count - 1u) * columns + d];
+      }
+      [[unroll]] for (uint j = 0; j < kAhead; ++j) {
+        short_sum[c] += i + j < amount ? rows[j] : 0.0;
+      }
+    }
+    terms += kAhead;
+    if (terms == kTerms) end_short_sum();
+  }
+}
+
+// From the bit field to positions; how many there are.
+uint stage_bits(uint first) {
+  uint lane = gl_LocalInvocationID.x, before = 0, all = 0;
+  for (uint w = 0; w < kWords; ++w) {
+    uint size = bitCount(words[w]);
+    before += w < lane ? size : 0u;
+    all += size;
+  }
+  for (uint bits = lane < kWords ? words[lane] : 0u; bits != 0u; bits &= bits - 1u) {
+    staged[before++] = first + lane * 32u + findLSB(bits);
+  }
+  barrier();
+  return all;
+}
+
 void add_by_scan(uint v) {
   uint lane = gl_LocalInvocationID.x;
   for (uint first = 0; first < count; first = oa_advance(first, kWords * 32u, count)) {
-    barrier();  // all have read the words of the block before
-    for (uint w = lane; w < kWords; w += OA_WG) words[w] = 0u;
+    barrier();  // all are done with the block before
+    words[lane] = 0u;
     barrier();
     [[unroll]] for (uint j = lane; j < kWords * 32u; j += OA_WG) {
       if (matches(oa_add_saturated(first, j), v)) mark(j);
     }
     barrier();
-    for (uint w = 0; w < kWords; ++w) add_bits(first + w * 32u, words[w]);
+    add_staged(stage_bits(first));
   }
 }
 
@@ -132,16 +178,24 @@ void add_by_scan(uint v) {
 void add_list(uint begin, uint length) {
   uint lane = gl_LocalInvocationID.x;
   uint own = lane < length ? order.v[begin + lane] : 0xffffffffu;
-  barrier();  // all have read the lists of the row before
+  barrier();  // all are done with the list of the row before
   words[lane] = own;
   barrier();
   uint rank = 0;
   for (uint j = 0; j < length; ++j) rank += uint(words[j] < own);
-  if (lane < length) sorted[rank] = own;
+  if (lane < length) staged[rank] = own;
   barrier();
-  for (uint j = 0; j < length; ++j) {
-    if (sorted[j] < count) add_position(sorted[j]);
-  }
+  add_staged(length);
+}
+
+// The first member gets the sum over all.
+void join_members() {
+  if (width == OA_WG) return;  // for the whole workgroup
+  uint lane = gl_LocalInvocationID.x;
+  barrier();  // all have read the parts of the row before
+  parts[lane] = total[0];
+  barrier();
+  for (uint other = lane + width; other < OA_WG; other += width) total[0] += parts[other];
 }
 
 #endif
@@ -170,17 +224,22 @@ void main() {
   F32Out dtable = args.dtable;
   const uint kTile = OA_WG * kColumns;
   uint tiles = columns / kTile + uint(columns % kTile != 0u);
+#ifndef OA_CPU
+  for (width = 1u; width < min(columns, OA_WG); width *= 2u) {}
+#endif
+  uint column = gl_LocalInvocationID.x % width;
   OA_FOR_EACH_ROW(r, oa_mul_saturated(args.rows, tiles)) {
     uint v = r / tiles;
-    first_column = (r - v * tiles) * kTile + gl_LocalInvocationID.x;
+    first_column = (r - v * tiles) * kTile + column;
     terms = 0;
     short_sum = vec4(0.0);
     total = vec4(0.0);
     add_row(v);
     total += short_sum;
+    join_members();
     [[unroll]] for (uint j = 0; j < kColumns; ++j) {
       uint d = oa_add_saturated(first_column, j * OA_WG);
-      if (d < columns) dtable.v[v * columns + d] = total[j];
+      if (d < columns && gl_LocalInvocationID.x < width) dtable.v[v * columns + d] = total[j];
     }
   }
 }
