@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/oa.h"
 #include "ir/graph.h"
 #include "tests/support/device.h"
@@ -52,6 +53,18 @@ class Recording {
   }
   void Output(const std::string& name, const Matrix& value) { graph_.Output(name, value); }
 
+  // The same and, for the loss sum(weight * value), the gradients of `targets` as `name.gradient0`
+  // and so on.
+  void OutputWithGradients(const std::string& name, const Matrix& value, const Matrix& weight,
+                           const std::vector<Matrix>& targets) {
+    Output(name, value);
+    const Matrix loss = Must(matrix::sum(Must(matrix::mul(value, weight)), std::nullopt));
+    const ml::autograd::Gradients gradients = Must(ml::autograd::Backward(loss, targets));
+    for (size_t i = 0; i < targets.size(); ++i) {
+      Output(absl::StrCat(name, ".gradient", i), Must(gradients.Of(targets[i])));
+    }
+  }
+
   void Run(const RunOptions& options = {}) {
     REQUIRE_MESSAGE(graph_.status().ok(), graph_.status().ToString());
     outputs_ = Must(RunGraph(graph_.ir(), inputs_, options));
@@ -74,6 +87,20 @@ class Recording {
     const reference::Tensor got = Value(name);
     REQUIRE_EQ(got.shape, expected.shape);
     CHECK_EQ(Compare(got, expected, tolerance), "");
+  }
+
+  // Two outputs and as many gradients below each agree.
+  void ExpectPair(const std::string& name, const std::string& other, int gradients,
+                  reference::Tolerance tolerance = reference::kExact) const {
+    Expect(name, Value(other), tolerance);
+    ExpectGradients(name, other, gradients, tolerance);
+  }
+  void ExpectGradients(const std::string& name, const std::string& other, int gradients,
+                       reference::Tolerance tolerance = reference::kExact) const {
+    for (int i = 0; i < gradients; ++i) {
+      const std::string part = absl::StrCat(".gradient", i);
+      Expect(name + part, Value(other + part), tolerance);
+    }
   }
 
  private:

@@ -9,8 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/graph.h"
-#include "tests/support/device.h"
-#include "tests/support/filled_graph.h"
+#include "tests/support/recording.h"
 
 namespace oa::testing {
 namespace {
@@ -34,21 +33,22 @@ struct Case {
 
 void CheckRoutesAgree(const Case& c) {
   INFO(c.heads, " x ", c.length, " x ", c.width, ", mask ", c.masked, ", causal ", c.causal);
-  FilledGraph program;
+  Recording program;
   std::vector<Matrix> qkv;
   for (const char* name : {"q", "k", "v"}) {
-    qkv.push_back(program.Random(name, {c.heads, c.length, c.width}));
+    qkv.push_back(program.Input(name, {c.heads, c.length, c.width}));
   }
   Matrix mask;
-  if (c.masked) mask = program.Random("mask", {c.heads * c.length, c.length});
+  if (c.masked) mask = program.Input("mask", {c.heads * c.length, c.length});
   const Matrix y = Must(mm::scaled_dot_product_attention(
       qkv[0], qkv[1], qkv[2], c.masked ? &mask : nullptr, 0.3f, c.causal));
-  program.Output("y", y, program.Random("weight", y.shape()), qkv);
-  const std::map<std::string, Tensor> expected = program.Run(ByRoute("products"));
-  for (const auto& [name, tensor] : program.Run(ByRoute("flash"))) {
-    INFO(name);
-    CHECK_EQ(Compare(tensor, expected.at(name), {3e-5, 3e-5}), "");
-  }
+  program.OutputWithGradients("y", y, program.Input("weight", y.shape()), qkv);
+  const std::vector<std::string> names = {"y", "y.gradient0", "y.gradient1", "y.gradient2"};
+  program.Run(ByRoute("products"));
+  std::vector<Tensor> expected;
+  for (const std::string& name : names) expected.push_back(program.Value(name));
+  program.Run(ByRoute("flash"));
+  for (size_t i = 0; i < names.size(); ++i) program.Expect(names[i], expected[i], {3e-5, 3e-5});
 }
 
 TEST_CASE("attention: both routes agree, on both sides of every tile's end") {
@@ -74,14 +74,13 @@ TEST_CASE("attention: the flash route equals the oracle") {
     operands.push_back(Fill(reference::Uniform({140, 70}), 4));
     const Tensor expected =
         op.forward(operands, ir::Attributes().F32("scale", 0.25f).Bool("causal", true))[0];
-    FilledGraph program;
+    Recording program;
     const Matrix mask = program.Input("m", operands[3]);
-    program.graph.Output("y", Must(mm::scaled_dot_product_attention(
+    program.Output("y", Must(mm::scaled_dot_product_attention(
                                   program.Input("q", operands[0]), program.Input("k", operands[1]),
                                   program.Input("v", operands[2]), &mask, 0.25f, true)));
-    Tensor got = program.Run(ByRoute("flash")).at("y");
-    got.shape = expected.shape;
-    CHECK_EQ(Compare(got, expected, {1e-5, 1e-5}), "");
+    program.Run(ByRoute("flash"));
+    program.Expect("y", expected, {1e-5, 1e-5});
     return;
   }
   FAIL("no oracle");
@@ -93,24 +92,24 @@ TEST_CASE("attention: a query that sees no key gives zeros and no gradient") {
   Tensor mask(DType::F32, {kLength, kLength});
   for (uint64_t j = 0; j < kLength; ++j) mask[kDead * kLength + j] = -kInf;
   for (uint64_t i = 0; i < kLength; ++i) mask[i * kLength + 3] = -kInf;  // a key that none sees
-  FilledGraph program;
+  Recording program;
   std::vector<Matrix> qkv;
-  for (const char* name : {"q", "k", "v"}) qkv.push_back(program.Random(name, {1, kLength, kWidth}));
+  for (const char* name : {"q", "k", "v"}) qkv.push_back(program.Input(name, {1, kLength, kWidth}));
   const Matrix masked = program.Input("mask", mask);
   const Matrix y =
       Must(mm::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], &masked, 1, false));
-  program.Output("y", y, program.Random("weight", y.shape()), qkv);
+  program.OutputWithGradients("y", y, program.Input("weight", y.shape()), qkv);
   for (const char* route : {"products", "flash"}) {
     INFO("route ", route);
-    const std::map<std::string, Tensor> results = program.Run(ByRoute(route));
-    for (const auto& [name, tensor] : results) {
-      for (double value : tensor.data) CHECK(std::isfinite(value));
+    program.Run(ByRoute(route));
+    for (const char* name : {"y", "y.gradient0", "y.gradient1", "y.gradient2"}) {
+      for (double value : program.Value(name).data) CHECK(std::isfinite(value));
     }
     for (uint64_t d = 0; d < kWidth; ++d) {
-      CHECK_EQ(results.at("y")[kDead * kWidth + d], 0.0);
-      CHECK_EQ(results.at("y.gradient0")[kDead * kWidth + d], 0.0);
-      CHECK_EQ(results.at("y.gradient1")[3 * kWidth + d], 0.0);
-      CHECK_EQ(results.at("y.gradient2")[3 * kWidth + d], 0.0);
+      CHECK_EQ(program.Value("y")[kDead * kWidth + d], 0.0);
+      CHECK_EQ(program.Value("y.gradient0")[kDead * kWidth + d], 0.0);
+      CHECK_EQ(program.Value("y.gradient1")[3 * kWidth + d], 0.0);
+      CHECK_EQ(program.Value("y.gradient2")[3 * kWidth + d], 0.0);
     }
   }
 }
@@ -119,47 +118,49 @@ TEST_CASE("attention: a query that sees no key gives zeros and no gradient") {
 
 TEST_CASE("attention: flash_attention_causal equals causal attention in value and gradient") {
   if (TestDevice() == nullptr) return;
-  FilledGraph program;
+  Recording program;
   std::vector<Matrix> qkv;
-  for (const char* name : {"q", "k", "v"}) qkv.push_back(program.Random(name, {2, 40, 6}));
-  const Matrix weight = program.Random("weight", {2, 40, 6});
-  program.Output("flash", Must(mm::flash_attention_causal(qkv[0], qkv[1], qkv[2], 0.4f)), weight,
+  for (const char* name : {"q", "k", "v"}) qkv.push_back(program.Input(name, {2, 40, 6}));
+  const Matrix weight = program.Input("weight", {2, 40, 6});
+  program.OutputWithGradients("flash", Must(mm::flash_attention_causal(qkv[0], qkv[1], qkv[2], 0.4f)), weight,
                  qkv);
-  program.Output("plain", Must(mm::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], nullptr,
+  program.OutputWithGradients("plain", Must(mm::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], nullptr,
                                                                 0.4f, true)),
                  weight, qkv);
-  CheckPair(program.Run(), "flash", "plain", 3, reference::kExact);
+  program.Run();
+  program.ExpectPair("flash", "plain", 3);
 }
 
 TEST_CASE("attention: packed heads are split, attended to and merged") {
   if (TestDevice() == nullptr) return;
   constexpr uint64_t kBatch = 2, kLength = 9, kHeads = 3, kWidth = 4;
-  FilledGraph program;
+  Recording program;
   std::vector<Matrix> qkv, split;
   for (const char* name : {"q", "k", "v"}) {
-    qkv.push_back(program.Random(name, {kBatch * kLength, kHeads * kWidth}));
+    qkv.push_back(program.Input(name, {kBatch * kLength, kHeads * kWidth}));
     split.push_back(Must(mm::split_heads(qkv.back(), kBatch, kLength, kHeads)));
   }
-  const size_t before = program.graph.ir().nodes().size();
-  program.graph.Output("packed", Must(mm::scaled_dot_product_attention_causal(
+  const size_t before = program.graph().ir().nodes().size();
+  program.Output("packed", Must(mm::scaled_dot_product_attention_causal(
                                      qkv[0], qkv[1], qkv[2], kLength, kHeads)));
-  CHECK_EQ(program.graph.ir().nodes().size(), before + 5);
+  CHECK_EQ(program.graph().ir().nodes().size(), before + 5);
   const Matrix y = Must(mm::scaled_dot_product_attention(split[0], split[1], split[2], nullptr,
                                                          0.5f, true));
-  program.graph.Output("by_hand", Must(mm::merge_heads(y, kBatch, kLength, kHeads)));
-  const std::map<std::string, Tensor> results = program.Run();
-  CHECK_EQ(Compare(results.at("packed"), results.at("by_hand"), reference::kExact), "");
+  program.Output("by_hand", Must(mm::merge_heads(y, kBatch, kLength, kHeads)));
+  program.Run();
+  program.ExpectPair("packed", "by_hand", 0);
 }
 
 TEST_CASE("attention: merging inverts splitting, bit for bit") {
   if (TestDevice() == nullptr) return;
   for (uint64_t heads : {1u, 3u, 40u}) {
-    FilledGraph program;
-    const Matrix x = program.Random("x", {4 * 35, heads * 12});
+    Recording program;
+    const Matrix x = program.Input("x", {4 * 35, heads * 12});
     const Matrix split = Must(mm::split_heads(x, 4, 35, heads));
     CHECK(split.shape() == Shape{4 * heads, 35, 12});
-    program.graph.Output("y", Must(mm::merge_heads(split, 4, 35, heads)));
-    CHECK(ToBytes(program.Run().at("y")) == program.inputs.at("x"));
+    program.Output("y", Must(mm::merge_heads(split, 4, 35, heads)));
+    program.Run();
+    program.Expect("y", program.Value("x"));
   }
 }
 
@@ -190,41 +191,41 @@ TEST_CASE("attention: a refused call of packed heads records nothing") {
 
 TEST_CASE("rope: position 0 is the identity") {
   if (TestDevice() == nullptr) return;
-  FilledGraph program;
-  const Matrix x = program.Random("x", {1, 24});
-  program.graph.Output("y", Must(mm::rope(x, 3, 8, 10000.0f, 0)));
-  CHECK(ToBytes(program.Run().at("y")) == program.inputs.at("x"));
+  Recording program;
+  const Matrix x = program.Input("x", {1, 24});
+  program.Output("y", Must(mm::rope(x, 3, 8, 10000.0f, 0)));
+  program.Run();
+  program.Expect("y", program.Value("x"));
 }
 
 // The gradient of sum(y * y) / 2 is the rotation of y backwards.
 TEST_CASE("rope: its backward is its inverse") {
   if (TestDevice() == nullptr) return;
-  FilledGraph program;
-  const Matrix x = program.Random("x", {50, 24});
+  Recording program;
+  const Matrix x = program.Input("x", {50, 24});
   const Matrix y = Must(mm::rope(x, 3, 8, 10000.0f, 7));
   const Matrix half = Must(matrix::scale(Must(matrix::mul(y, y)), 0.5f));
   const ml::autograd::Gradients gradients =
       Must(ml::autograd::Backward(Must(matrix::sum(half, std::nullopt)), {x}));
-  program.graph.Output("x_again", Must(gradients.Of(x)));
-  Tensor got = program.Run().at("x_again");
-  CHECK_EQ(Compare(got, FromBytes(DType::F32, got.shape, program.inputs.at("x")), {2e-6, 2e-6}),
-           "");
+  program.Output("x_again", Must(gradients.Of(x)));
+  program.Run();
+  program.Expect("x_again", program.Value("x"), {2e-6, 2e-6});
 }
 
 TEST_CASE("rope: rope_sequences is one rope a sequence") {
   if (TestDevice() == nullptr) return;
   constexpr uint64_t kBatch = 3, kLength = 5;
-  FilledGraph program;
-  const Matrix x = program.Random("x", {kBatch * kLength, 12});
+  Recording program;
+  const Matrix x = program.Input("x", {kBatch * kLength, 12});
   std::vector<Matrix> parts;
   for (uint64_t b = 0; b < kBatch; ++b) {
     const Matrix part = Must(matrix::slice(x, 0, b * kLength, (b + 1) * kLength));
     parts.push_back(Must(mm::rope(part, 2, 6, 500.0f, 4)));
   }
-  program.graph.Output("packed", Must(mm::rope_sequences(x, kLength, 2, 6, 500.0f, 4)));
-  program.graph.Output("parts", Must(matrix::concat(parts, 0)));
-  const std::map<std::string, Tensor> results = program.Run();
-  CHECK_EQ(Compare(results.at("packed"), results.at("parts"), reference::kExact), "");
+  program.Output("packed", Must(mm::rope_sequences(x, kLength, 2, 6, 500.0f, 4)));
+  program.Output("parts", Must(matrix::concat(parts, 0)));
+  program.Run();
+  program.ExpectPair("packed", "parts", 0);
 }
 
 }  // namespace
