@@ -21,6 +21,8 @@ struct TransformerOptions {
   uint64_t experts = 4;
   uint64_t experts_per_token = 2;
   uint64_t hidden = 96;  // of an expert
+  float rope_theta = 10000;
+  float balance_rate = 1e-2f;  // of the balancing bias, a step
 };
 
 ByteModel Transformer(const TransformerOptions& options);
