@@ -1,54 +1,74 @@
 #!/usr/bin/env bash
-# Trains an example from its saved graphs, all of them in the same way: a C++ program records the
-# graphs, oa-compile makes plans of them, oa-run replays the training step on mini-batches and the
-# evaluation on held-out data. Fails when the held-out result misses the example's goal.
+# Trains an example from its saved graphs and checks it on data that it has never seen.
 #
 #   frontend/examples/run.sh EXAMPLE [--short] [--device NAME]
 #
-# --short trains less, for tests. $BIN and $OUT are the folders of the programs and of what is
-# written. What differs between examples is in EXAMPLE/example.sh, see README.md.
+# All examples run in the same way: a C++ program records the graphs, oa-compile makes plans of them,
+# oa-run replays the training step on mini-batches and then the evaluation. Exit code 1 means that
+# the held-out result misses the example's goal.
+#
+#   --short        train less and ask for less, as the tests do
+#   --device NAME  index or part of the name, see `oa-run devices`
+#   BIN=FOLDER     where the programs are (build/release/bin)
+#   OUT=FOLDER     where graphs, plans and parameters go (build/release/EXAMPLE)
+#
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+examples() { (cd frontend/examples && echo */example.sh | sed 's|/example.sh||g'); }
 usage() {
-  sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d' >&2
-  echo "examples: $(cd frontend/examples && echo */example.sh | sed 's|/example.sh||g')" >&2
-  exit 2
+  sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
+  echo "Examples: $(examples)"
 }
+fail() { printf 'run.sh: %s\n' "$*" >&2; exit 2; }
 step() { printf '\n== %s\n' "$*"; }
 exec 3>&1
 show() { printf '+ %s\n' "$*" >&3; "$@"; }
 
-[ $# -ge 1 ] && [ -f "frontend/examples/$1/example.sh" ] || usage
-name=$1; shift
-short=no
-device=()
+name= short=no device=()
 while [ $# -gt 0 ]; do
   case $1 in
+    -h|--help) usage; exit 0 ;;
     --short) short=yes ;;
-    --device) [ $# -ge 2 ] || usage; device=(--device "$2"); shift ;;
-    *) usage ;;
+    --device)
+      [ $# -ge 2 ] || fail "--device wants an index or a name, see \`oa-run devices\`"
+      device=(--device "$2"); shift ;;
+    -*) fail "unknown option '$1'; there are --short, --device NAME and --help" ;;
+    *)
+      [ -z "$name" ] || fail "one example at a time: '$name' or '$1'"
+      name=$1 ;;
   esac
   shift
 done
+[ -n "$name" ] || { usage >&2; exit 2; }
+[ -f "frontend/examples/$name/example.sh" ] ||
+  fail "there is no example '$name'; there are $(examples)"
 
 bin=${BIN:-build/release/bin}
 out=${OUT:-build/release/$name}
 data=frontend/examples/data
-mkdir -p "$out"
 
-# What an example may define besides its lists of arguments.
+# What an example may define besides its lists of arguments, see README.md.
+programs=("record_$name" oa-compile oa-run)
 prepare() { :; }  # makes the data
 finish() { :; }   # shows the trained model at work
 . "frontend/examples/$name/example.sh"
 [ $short = no ] || { train=("${short_train[@]}"); goal=$short_goal; }
+
+for program in "${programs[@]}"; do
+  [ -x "$bin/$program" ] ||
+    fail "$bin/$program is not built; cmake --preset release && cmake --build --preset release"
+done
+mkdir -p "$out"
+started=$(date +%s)
 
 step "record: a C++ program writes the graphs"
 show "$bin/record_$name" "$out"
 
 step "compile: graph -> plan"
 "$bin/oa-run" devices --profile ${device[@]+"${device[1]}"} > "$out/device.json"
-for graph in "$out/${name}"_*.oag; do
+for graph in "$out/$name"_{train,eval,generate}.oag; do
+  [ -f "$graph" ] || continue  # classifiers have nothing to generate
   show "$bin/oa-compile" "$graph" -o "${graph%.oag}.oax" --device "$out/device.json" --quiet
 done
 
@@ -65,10 +85,12 @@ finish
 # goal is "OUTPUT >= NUMBER" or "OUTPUT <= NUMBER", about the mean or count over the held-out data.
 read -r metric relation bound <<< "$goal"
 value=$(sed -n "s/.*\"event\":\"epoch\".*\"$metric\":\([-+.0-9e]*\).*/\1/p" "$out/held_out.json")
+[ -n "$value" ] || fail "the evaluation reports no '$metric', see $out/held_out.json"
+took="$(($(date +%s) - started)) s"
 printf '\n'
-if awk "BEGIN { exit !(\"$value\" != \"\" && $value+0 $relation $bound) }"; then
-  echo "$name: held-out $metric $value reaches the goal, $goal"
+if awk "BEGIN { exit !($value $relation $bound) }"; then
+  echo "$name: held-out $metric $value reaches the goal, $goal ($took)"
 else
-  echo "$name: held-out $metric $value misses the goal, $goal" >&2
+  echo "$name: held-out $metric $value misses the goal, $goal ($took)" >&2
   exit 1
 fi

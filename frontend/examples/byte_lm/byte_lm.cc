@@ -48,10 +48,11 @@ absl::Status RecordByteLmGeneration(Graph& graph, const ByteLm& model) {
 }
 
 std::vector<Recording> ByteLmRecordings(const ByteLm& model) {
-  return {{model.name + "_train", [=](Graph& graph) { return RecordByteLmTraining(graph, model); }},
-          {model.name + "_eval", [=](Graph& graph) { return RecordByteLmEvaluation(graph, model); }},
-          {model.name + "_generate",
-           [=](Graph& graph) { return RecordByteLmGeneration(graph, model); }}};
+  return {
+      {model.name + "_train", [=](Graph& graph) { return RecordByteLmTraining(graph, model); }},
+      {model.name + "_eval", [=](Graph& graph) { return RecordByteLmEvaluation(graph, model); }},
+      {model.name + "_generate",
+       [=](Graph& graph) { return RecordByteLmGeneration(graph, model); }}};
 }
 
 }  // namespace oa::examples

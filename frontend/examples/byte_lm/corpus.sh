@@ -1,6 +1,7 @@
 # Sourced by the example.sh of every byte-level language model: the corpus, and a text at the end.
 # The first 49,152 bytes are for training, the other 5,523 are held out. A model whose `length`
 # differs from 64 sets it before.
+programs+=(byte_lm)
 length=${length:-64}
 
 prepare() {

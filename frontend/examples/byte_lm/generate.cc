@@ -1,11 +1,13 @@
 #include "frontend/examples/byte_lm/generate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "executor/device.h"
 #include "executor/program.h"
@@ -16,13 +18,11 @@
 #include "tools/common/safetensors.h"
 
 namespace oa::examples {
-namespace {
 
-// A trained model on a device.
-class TextModel {
+class Generator::Model {
  public:
-  static absl::StatusOr<std::unique_ptr<TextModel>> Load(const GenerateOptions& options) {
-    std::unique_ptr<TextModel> model(new TextModel());
+  static absl::StatusOr<std::unique_ptr<Model>> Load(const GenerateOptions& options) {
+    std::unique_ptr<Model> model(new Model());
     OA_RETURN_IF_ERROR(model->OpenDevice(options.device));
     OA_RETURN_IF_ERROR(model->LoadProgram(options.model));
     OA_RETURN_IF_ERROR(model->LoadParameters(options.params));
@@ -43,16 +43,22 @@ class TextModel {
     const std::vector<uint8_t>& raw = outputs.at("logits");
     std::vector<float> logits(raw.size() / sizeof(float));
     std::memcpy(logits.data(), raw.data(), raw.size());
+    for (const float logit : logits) {
+      if (std::isfinite(logit)) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("the model returned the logit ", logit,
+                       "; its parameters may come from a training that "
+                       "diverged"));
+    }
     return logits;
   }
 
  private:
-  TextModel() = default;
+  Model() = default;
 
   absl::Status OpenDevice(const std::string& request) {
     OA_ASSIGN_OR_RETURN(instance_, exec::Instance::Create({}));
-    OA_ASSIGN_OR_RETURN(const std::vector<exec::DeviceInfo> devices,
-                        instance_->EnumerateDevices());
+    OA_ASSIGN_OR_RETURN(const std::vector<exec::DeviceInfo> devices, instance_->EnumerateDevices());
     OA_ASSIGN_OR_RETURN(const uint32_t index, exec::SelectDevice(devices, request));
     OA_ASSIGN_OR_RETURN(device_, exec::Device::Open(*instance_, index,
                                                     {.cache_folder = exec::DefaultCacheFolder()}));
@@ -83,9 +89,10 @@ class TextModel {
       known += io.name == "logits" && io.dtype == DType::F32 && io.shape == Shape{1, 256};
     }
     if (known == 3 && plan.inputs.size() == 2 && window_ > 0) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", path, "' does not generate text: it must take bytes U8 [1, window] and last I32 [1] "
-        "and return logits F32 [1, 256]"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path,
+                     "' does not generate text: it must take bytes U8 [1, window] and last I32 [1] "
+                     "and return logits F32 [1, 256]"));
   }
 
   absl::Status LoadParameters(const std::string& path) {
@@ -110,24 +117,34 @@ class TextModel {
   uint64_t window_ = 0;
 };
 
-}  // namespace
+Generator::Generator(const GenerateOptions& options, std::unique_ptr<Model> model)
+    : options_(options), model_(std::move(model)) {}
 
-absl::Status Generate(const GenerateOptions& options,
-                      const std::function<void(uint8_t byte)>& emit) {
+Generator::~Generator() = default;
+
+absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GenerateOptions& options) {
   if (options.prompt.empty()) {
     return absl::InvalidArgumentError("the prompt must have at least one byte");
   }
-  OA_ASSIGN_OR_RETURN(const std::unique_ptr<TextModel> model, TextModel::Load(options));
-  std::vector<uint8_t> text(options.prompt.begin(), options.prompt.end());
-  const uint64_t window = model->window();
-  for (size_t i = 0; window == 1 && i + 1 < text.size(); ++i) {
-    OA_RETURN_IF_ERROR(model->Next({&text[i], 1}).status());
+  if (!(options.temperature >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the temperature must be 0 or above, not ", options.temperature));
   }
-  Sampler sampler(options.temperature, options.seed);
-  for (uint64_t i = 0; i < options.bytes; ++i) {
+  OA_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Load(options));
+  return absl::WrapUnique(new Generator(options, std::move(model)));
+}
+
+absl::Status Generator::Run(const std::function<void(uint8_t byte)>& emit) {
+  std::vector<uint8_t> text(options_.prompt.begin(), options_.prompt.end());
+  const uint64_t window = model_->window();
+  for (size_t i = 0; window == 1 && i + 1 < text.size(); ++i) {
+    OA_RETURN_IF_ERROR(model_->Next({&text[i], 1}).status());
+  }
+  Sampler sampler(options_.temperature, options_.seed);
+  for (uint64_t i = 0; i < options_.bytes; ++i) {
     const uint64_t used = std::min<uint64_t>(window, text.size());
     OA_ASSIGN_OR_RETURN(const std::vector<float> logits,
-                        model->Next({text.data() + text.size() - used, used}));
+                        model_->Next({text.data() + text.size() - used, used}));
     text.push_back(sampler.Draw(logits));
     emit(text.back());
   }

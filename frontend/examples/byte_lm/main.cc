@@ -2,6 +2,7 @@
 // cuts a text into an array that oa-run streams, `byte_lm generate` continues a prompt.
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 
 #include "frontend/examples/byte_lm/generate.h"
 #include "frontend/examples/byte_lm/windows.h"
@@ -22,11 +23,15 @@ struct WindowOptions {
 absl::StatusOr<int> WriteWindows(const WindowOptions& options) {
   OA_ASSIGN_OR_RETURN(const Blob text, ReadFile(options.text));
   const uint64_t end = std::min<uint64_t>(options.end, text.size());
-  const uint64_t begin = std::min(options.begin, end);
-  OA_ASSIGN_OR_RETURN(const Windows windows, CutWindows(text.bytes().subspan(begin, end - begin),
-                                                        options.length, options.stride));
-  OA_RETURN_IF_ERROR(tools::WriteNpy(options.output, DType::U8, {windows.count, windows.length},
-                                     windows.bytes));
+  if (options.begin >= end) {
+    return tools::UsageError("no bytes are left between --begin ", options.begin, " and --end ",
+                             end, "; '", options.text, "' has ", text.size(), " bytes.");
+  }
+  OA_ASSIGN_OR_RETURN(const Windows windows,
+                      CutWindows(text.bytes().subspan(options.begin, end - options.begin),
+                                 options.length, options.stride));
+  OA_RETURN_IF_ERROR(
+      tools::WriteNpy(options.output, DType::U8, {windows.count, windows.length}, windows.bytes));
   std::printf("wrote %s  %llu windows of %llu bytes\n", options.output.c_str(),
               static_cast<unsigned long long>(windows.count),
               static_cast<unsigned long long>(windows.length));
@@ -34,35 +39,51 @@ absl::StatusOr<int> WriteWindows(const WindowOptions& options) {
 }
 
 absl::StatusOr<int> PrintText(const GenerateOptions& options) {
-  std::printf("%s", options.prompt.c_str());
-  OA_RETURN_IF_ERROR(Generate(options, [](uint8_t byte) {
+  OA_ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator, Generator::Create(options));
+  std::fputs(options.prompt.c_str(), stdout);
+  OA_RETURN_IF_ERROR(generator->Run([](uint8_t byte) {
     std::putchar(byte);
     std::fflush(stdout);
   }));
-  std::printf("\n");
+  std::putchar('\n');
   return tools::kExitOk;
 }
 
 void AddWindows(CLI::App& app, WindowOptions& options) {
   CLI::App* command = app.add_subcommand("windows", "Cut a text into overlapping windows");
-  command->add_option("text", options.text, "The text")->required();
+  command->add_option("text", options.text, "A file; every byte of it counts")->required();
   command->add_option("-o,--output", options.output, "The .npy to write, U8 [windows, length]")
       ->required();
-  command->add_option("--begin", options.begin, "First byte of the text that is used");
-  command->add_option("--end", options.end, "Byte behind the last one that is used");
-  command->add_option("--length", options.length, "Bytes in a window, one more than the model's");
-  command->add_option("--stride", options.stride, "Bytes from one window's begin to the next one's");
+  command->add_option("--begin", options.begin, "First byte that is used (default 0)");
+  command->add_option("--end", options.end, "Byte behind the last one that is used (default: all)");
+  command->add_option("--length", options.length,
+                      "Bytes of a window, one more than the model reads (default 65)");
+  command->add_option("--stride", options.stride,
+                      "Bytes between the beginnings of neighbours (default 16)");
+  command->footer(
+      "An incomplete last window is left out.\n"
+      "Example:\n"
+      "  byte_lm windows book.txt --end 49152 -o train.npy\n"
+      "  oa-run transformer_train.oax --stream bytes=@train.npy --shuffle 7 \\\n"
+      "         --epochs 2 --save-params transformer.safetensors");
 }
 
 void AddGenerate(CLI::App& app, GenerateOptions& options) {
   CLI::App* command = app.add_subcommand("generate", "Continue a prompt with a trained model");
   command->add_option("model", options.model, "NAME_generate.oax or .oag")->required();
   command->add_option("--params", options.params, "What training saved")->required();
-  command->add_option("--prompt", options.prompt, "How the text begins");
-  command->add_option("--bytes", options.bytes, "How many bytes to generate");
-  command->add_option("--temperature", options.temperature, "0: always the most probable byte");
-  command->add_option("--seed", options.seed, "Equal seeds give equal texts");
-  command->add_option("--device", options.device, "Index or part of the name");
+  command->add_option("--prompt", options.prompt,
+                      "How the text begins (default \"We the People\")");
+  command->add_option("--bytes", options.bytes, "How many bytes to add (default 300)");
+  command->add_option("--temperature", options.temperature,
+                      "0: always the most probable byte; above 1: more daring (default 0.6)");
+  command->add_option("--seed", options.seed, "Equal seeds give equal texts (default 1)");
+  command->add_option("--device", options.device,
+                      "Index or part of the name, see `oa-run devices`");
+  command->footer(
+      "Example:\n"
+      "  byte_lm generate transformer_generate.oax --params transformer.safetensors \\\n"
+      "          --prompt \"The Congress shall\" --temperature 0.4");
 }
 
 }  // namespace
@@ -72,6 +93,7 @@ int main(int argc, char** argv) {
   CLI::App app("Data and text of byte-level language models.", "byte_lm");
   oa::tools::SetUpApp(app);
   app.require_subcommand(1);
+  app.footer(oa::tools::kExitCodeHelp);
   oa::examples::WindowOptions windows;
   oa::examples::GenerateOptions generate;
   oa::examples::AddWindows(app, windows);
@@ -80,6 +102,6 @@ int main(int argc, char** argv) {
   if (args.empty()) args = {"--help"};
   return oa::tools::RunMain(app, std::move(args), [&] {
     return app.got_subcommand("windows") ? oa::examples::WriteWindows(windows)
-                                              : oa::examples::PrintText(generate);
+                                         : oa::examples::PrintText(generate);
   });
 }

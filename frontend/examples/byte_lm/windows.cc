@@ -10,8 +10,8 @@ absl::StatusOr<Windows> CutWindows(absl::Span<const uint8_t> text, uint64_t leng
     return absl::InvalidArgumentError("windows have a length and a stride of at least 1");
   }
   if (text.size() < length) {
-    return absl::InvalidArgumentError(absl::StrCat("a text of ", text.size(),
-                                                   " bytes has no window of ", length, " bytes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a text of ", text.size(), " bytes has no window of ", length, " bytes"));
   }
   Windows windows;
   windows.length = length;

@@ -19,7 +19,7 @@ struct DigitsInputs {
   Matrix images, labels;
 };
 
-// U8 [n, 64] to F32 with mean 0 and variance 1 per image.
+// U8 or F32 [n, 64] to F32 with mean 0 and variance 1 per image.
 Result<Matrix> NormaliseDigits(const Matrix& images);
 
 // Declares what an evaluation graph of digits returns: loss F32 [1], correct U32 [1] and the

@@ -18,7 +18,8 @@ struct StepOptions {
 };
 
 // Records the backward pass from `loss`, clipping, one AdamW update, and for every parameter of the
-// graph (frozen ones too) average += (1 - average_decay) * (parameter - average), starting from 0.
+// graph (frozen ones too) the average of its values so far, the newest weighted most: the weight of
+// a value falls by average_decay a step.
 // Returns the gradients' norm before clipping, [1].
 Result<Matrix> RecordStep(Graph& graph, const Matrix& loss, const StepOptions& options);
 

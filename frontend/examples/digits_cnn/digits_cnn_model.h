@@ -5,7 +5,8 @@
 //          -> 3x3 convolution with twice the channels, batch norm, relu -> means over the image
 //          -> 10 classes
 //
-// Training normalises by the statistics of its batch and keeps running ones, by which the
+// Training sees every image moved by up to a pixel in both directions, drawn anew in every replay.
+// It normalises by the statistics of its batch and keeps running ones, by which the
 // evaluation graph normalises. Both come from one function that builds the layers for a mode.
 #ifndef OA_FRONTEND_EXAMPLES_DIGITS_CNN_DIGITS_CNN_MODEL_H_
 #define OA_FRONTEND_EXAMPLES_DIGITS_CNN_DIGITS_CNN_MODEL_H_
@@ -19,12 +20,13 @@ namespace oa::examples {
 
 struct DigitsCnnOptions {
   uint64_t batch = 32;
-  uint64_t channels = 24;
+  uint64_t channels = 16;
   StepOptions step = {.learning_rate = 3e-3f, .weight_decay = 0.05f};
+  uint64_t seed = 1;  // of the moves
 };
 
-// Inputs images U8 [batch, 64] and labels U8 [batch]; outputs loss F32 [1], correct U32 [1] and
-// gradient_norm F32 [1]. A replay is one AdamW step.
+// Inputs images U8 [batch, 64] and labels U8 [batch]; outputs loss F32 [1], correct U32 [1], both
+// of the moved images, and gradient_norm F32 [1]. A replay is one AdamW step.
 absl::Status RecordDigitsCnnTraining(Graph& graph, const DigitsCnnOptions& options);
 
 // The same inputs; outputs loss, correct and the predicted classes I32 [batch]. Its parameters are
