@@ -61,4 +61,10 @@ KernelCall& KernelCall::Epilogue(EwProgram epilogue) {
   return *this;
 }
 
+KernelCall& KernelCall::Epilogue(BufferSlice result) {
+  EwBuilder builder(result.size_bytes / sizeof(float));
+  builder.Output(builder.Input(EwInput()), result);
+  return Epilogue(builder.Build());
+}
+
 }  // namespace oa::ir

@@ -178,6 +178,11 @@ absl::Status LowerContext::Emit(KernelCall call) {
     return absl::InternalError(absl::StrCat(
         context, ": the kernel ", HasEpilogue(kernel) ? "needs an" : "has no", " epilogue"));
   }
+  if (dispatch.epilogue && dispatch.epilogue->count > INT32_MAX) {
+    return absl::UnimplementedError(absl::StrCat(context, ": the result has ",
+                                                 dispatch.epilogue->count,
+                                                 " elements, the limit is 2^31-1"));
+  }
   OA_RETURN_IF_ERROR(Annotate(MatchArguments(kernel, dispatch.arguments), context));
   absl::StatusOr<std::vector<uint32_t>> constants = ResolveConstants(kernel, call.constants_);
   OA_RETURN_IF_ERROR(Annotate(constants.status(), context));

@@ -38,6 +38,8 @@ class KernelCall {
   // The kernel applies `epilogue` to its main result (see Dispatch::epilogue); its arguments come
   // last in the manifest row and are filled later.
   KernelCall& Epilogue(EwProgram epilogue);
+  // The epilogue that only stores the result, an F32 value.
+  KernelCall& Epilogue(BufferSlice result);
 
   const Kernel& kernel() const { return *kernel_; }
 

@@ -76,7 +76,7 @@ absl::Status EmitNormalise(LowerContext& ctx, const Images& images, BufferSlice 
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("batch_norm_f32"));
   KernelCall call(kernel);
   call.Buffer(ctx.in(0)).Buffer(mean).Buffer(variance).Buffer(weight).Buffer(bias);
-  call.Buffer(ctx.out(0));
+  call.Epilogue(ctx.out(0));
   call.U32(images.batch).U32(images.channels).U32(images.positions);
   call.F32(ctx.attributes().f32("epsilon"));
   call.Flops(5 * images.count()).Grid(ctx.StridedGroups(*kernel, images.count()));
@@ -89,9 +89,32 @@ absl::Status LowerTraining(LowerContext& ctx) {
   return EmitNormalise(ctx, images, ctx.out(1), ctx.out(2), ctx.in(1), ctx.in(2));
 }
 
+// scale[c] = weight[c] / sqrt(variance[c] + epsilon).
+absl::Status EmitScale(LowerContext& ctx, BufferSlice scale) {
+  EwBuilder builder(ctx.input_count_of(1));
+  const EwBuilder::Reg variance = builder.Input(ctx.Ew(2)), weight = builder.Input(ctx.Ew(3));
+  const EwBuilder::Reg shifted =
+      builder.Op(OA_EW_ADD_SCALAR, variance, ctx.attributes().f32("epsilon"));
+  builder.Output(builder.Op2(OA_EW_DIV, weight, builder.Op(OA_EW_SQRT, shifted)), scale);
+  return ctx.Emit(builder.Build());
+}
+
+// Given statistics make it elementwise: (x - mean) * scale + bias. With one scale a channel,
+// computed apart and beforehand, it fits into the epilogue of the convolution that makes x.
 absl::Status LowerWithStats(LowerContext& ctx) {
-  return EmitNormalise(ctx, ImagesOf(ctx.input_shape(0)), ctx.in(1), ctx.in(2), ctx.in(3),
-                       ctx.in(4));
+  const Shape& shape = ctx.output_shape();
+  const Shape per_channel = {shape[1], 1, 1};
+  const BufferSlice scale = ctx.Scratch("scale", DType::F32, {shape[1]});
+  OA_RETURN_IF_ERROR(EmitScale(ctx, scale));
+  const auto channel = [&](BufferSlice slice) {
+    return BroadcastInput(slice, DType::F32, per_channel, shape);
+  };
+  EwBuilder builder(ctx.output_count_of());
+  const EwBuilder::Reg x = builder.Input(ctx.Ew(0));
+  const EwBuilder::Reg centred = builder.Op2(OA_EW_SUB, x, builder.Input(channel(ctx.in(1))));
+  const EwBuilder::Reg scaled = builder.Op2(OA_EW_MUL, centred, builder.Input(channel(scale)));
+  builder.Output(builder.Op2(OA_EW_ADD, scaled, builder.Input(channel(ctx.in(4)))), ctx.out());
+  return ctx.Emit(builder.Build());
 }
 
 absl::Status EmitDataGradient(LowerContext& ctx, const Images& images, bool training,
@@ -174,7 +197,7 @@ OpDef WithStatsRow() {
   row.infer = InferWithStats;
   row.adjoint = AdjointWithStats;
   row.lower = LowerWithStats;
-  row.kernels = {"batch_norm_f32"};
+  row.kernels = {kElementwise};
   return row;
 }
 

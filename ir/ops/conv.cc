@@ -183,13 +183,14 @@ absl::Status EmitConvolution(LowerContext& ctx, const Convolution& c, bool to_im
   const uint64_t summed = (to_image ? c.result : c.image)[1] / c.groups;
   const uint64_t tiles = c.groups * CeilDiv(written[1] / c.groups, kTile);
   // Loops over channels of the kernel's rows and columns, or the other way round.
-  const uint64_t iterations = to_image ? c.kernel_height * (c.kernel_width * (summed + 2) + 2) + 1
-                                       : summed * (c.kernel_height * (c.kernel_width + 2) + 2) + 1;
+  const uint64_t sums = to_image ? c.kernel_height * (c.kernel_width * (summed + 2) + 2) + 1
+                                 : summed * (c.kernel_height * (c.kernel_width + 2) + 2) + 1;
   OA_ASSIGN_OR_RETURN(
       const uint64_t groups,
-      ctx.StridedGroups(*kernel, written[0] * tiles * written[2] * written[3], iterations));
+      ctx.StridedGroups(*kernel, written[0] * tiles * written[2] * written[3],
+                        sums + kTile + 1));
   KernelCall call(kernel);
-  call.Buffer(from).Buffer(weight).Buffer(bias).Buffer(to);
+  call.Buffer(from).Buffer(weight).Buffer(bias).Epilogue(to);
   AddExtents(call, c).Constant("has_bias", bias.size_bytes > 0 ? 1 : 0).Grid(groups);
   return ctx.Emit(std::move(call));
 }

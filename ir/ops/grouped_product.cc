@@ -20,12 +20,6 @@ constexpr uint64_t kRowsForLargeTile = 128;
 // A share has at least this many rows where groups are equal.
 constexpr uint64_t kLeastRowsOfShare = 256;
 
-EwProgram Store(uint64_t count, BufferSlice out) {
-  EwBuilder builder(count);
-  builder.Output(builder.Input(EwInput()), out);
-  return builder.Build();
-}
-
 // Into how many shares the rows of each group are cut so that `tiles` a share fill the device.
 uint64_t Shares(const LowerContext& context, uint64_t tiles, uint64_t rows, uint64_t groups) {
   if (context.profile().is_cpu) return CeilDiv(rows, kMostRowsOnCpu);
@@ -62,7 +56,7 @@ absl::Status EmitGroupedProduct(LowerContext& context, const Groups& groups,
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, Select(context, large));
   KernelCall call = Call(kernel, groups, product);
   call.Constant("has_bias", product.bias.size_bytes != 0);
-  call.Epilogue(Store(product.m * product.n, product.out));
+  call.Epilogue(product.out);
   // The last two: rows before and behind all groups.
   const uint64_t tiles =
       (product.m / kernel->tile[0] + groups.count + 2) * CeilDiv(product.n, kernel->tile[1]);
@@ -83,7 +77,7 @@ absl::Status EmitGroupedSum(LowerContext& context, const Groups& groups, const P
     parts.out = context.Scratch("partial_products", DType::F32, {parts.batch, count});
   }
   KernelCall call = Call(kernel, groups, parts);
-  call.Constant("summed", 1).Epilogue(Store(parts.batch * count, parts.out));
+  call.Constant("summed", 1).Epilogue(parts.out);
   OA_ASSIGN_OR_RETURN(
       const uint64_t workgroups,
       context.RowGroups(tiles * parts.batch,
@@ -103,7 +97,7 @@ absl::Status EmitGroupedColumnSum(LowerContext& context, const Groups& groups, B
   if (shares > 1) sums = context.Scratch("partial_column_sums", DType::F32, {shares, count});
   KernelCall call(kernel);
   call.Buffer(x).Buffer(groups.offsets).U32(rows).U32(columns).U32(groups.count).U32(shares);
-  call.Flops(rows * columns).Epilogue(Store(shares * count, sums));
+  call.Flops(rows * columns).Epilogue(sums);
   OA_ASSIGN_OR_RETURN(
       const uint64_t workgroups,
       context.RowGroups(tiles * shares, CeilDiv(rows, shares) / 4 + kTileIterations));

@@ -168,9 +168,10 @@ absl::Status EmitNorm(LowerContext& ctx, const Norm& norm) {
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("norm_f32"));
   const ColumnTiling tiling = ChooseTiling(*kernel, norm.shape);
   KernelCall call(kernel);
-  call.Buffer(norm.x).Buffer(norm.weight).Buffer(norm.bias).Buffer(norm.gate).Buffer(norm.y);
+  call.Buffer(norm.x).Buffer(norm.weight).Buffer(norm.bias).Buffer(norm.gate).Epilogue(norm.y);
   SetConstants(call, norm, tiling);
-  OA_RETURN_IF_ERROR(SetShape(ctx, call, norm, tiling, norm.centred ? 3 : 2));
+  // Results are stored one by one: a loop of four around the epilogue.
+  OA_RETURN_IF_ERROR(SetShape(ctx, call, norm, tiling, (norm.centred ? 3 : 2) + 5));
   call.Flops((Present(norm.gate) ? 30 : 8) * norm.shape.columns() * norm.shape.extent);
   return ctx.Emit(std::move(call));
 }

@@ -1,11 +1,13 @@
 // conv: y[n, o, i, j] = bias[o] + sum over c, a, b of weight[o, c, a, b] *
-//   x[n, c, i * stride + a * dilation - padding, ..], c in the group of o, x = 0 outside.
+//   x[n, c, i * stride + a * dilation - padding, ..], c in the group of o, x = 0 outside;
+//   then the epilogue.
 // Shapes:   x [batch, channels, height, width], y [batch, outputs, out_height, out_width],
 //           weight [outputs, channels / groups, kernel_height, kernel_width], bias [outputs].
 // Cost:     2 * |y| * channels / groups * kernel flops; an invocation owns kTile output channels of
 //           a position, so that x is read once for all of them.
 // Numerics: F32, a sum a channel, which are then summed in order.
 #version 460
+#include "common/epilogue.glsl"
 #include "conv/conv.glsl"
 
 OA_LOCAL_SIZE(OA_WG);
@@ -16,10 +18,11 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ar
   F32In x;
   F32In weight;
   F32In bias;
-  F32Out y;
   OA_CONV_EXTENTS;
+  OA_EPILOGUE_ARGUMENTS
 };
 OA_PUSH(Args);
+OA_EPILOGUE_CODE
 
 const uint kTile = 4;
 
@@ -53,6 +56,7 @@ void main() {
   uint outputs = args.outputs / args.groups;
   uint kernel_size = args.kernel_height * args.kernel_width;
   uint tiles = conv_tiles(outputs, kTile);
+  oa_epilogue_prepare();
   OA_FOR_EACH(t, args.batch * args.groups * tiles * plane_size) {
     uint block = t / plane_size, at = t - block * plane_size;
     uint i = at / args.out_width, j = at - i * args.out_width;
@@ -70,10 +74,11 @@ void main() {
                          j * args.stride);
       kernels += kernel_size;
     }
-    [[unroll]] for (uint k = 0; k < kTile; ++k) {
-      if (k >= count) continue;
-      if (has_bias != 0u) sum[k] += args.bias.v[first + k];
-      args.y.v[(n * args.outputs + first + k) * plane_size + at] = sum[k];
+    if (has_bias != 0u) {
+      [[unroll]] for (uint k = 0; k < kTile; ++k) sum[k] += args.bias.v[first + min(k, count - 1u)];
+    }
+    [[dont_unroll]] for (uint k = 0; k < count; ++k) {
+      oa_epilogue_store((n * args.outputs + first + k) * plane_size + at, sum[k]);
     }
   }
 }

@@ -1,5 +1,6 @@
 // conv_data: dx[n, c, h, w] = bias[c] + sum of g[n, o, i, j] * weight[o, c, a, b] over the o in the
-//   group of c and all i, a with i * stride + a * dilation - padding = h, likewise j, b for w.
+//   group of c and all i, a with i * stride + a * dilation - padding = h, likewise j, b for w;
+//   then the epilogue.
 //   The gradient of conv.comp, and a transposed convolution of g.
 // Shapes:   g [batch, outputs, out_height, out_width], dx [batch, channels, height, width],
 //           weight [outputs, channels / groups, kernel_height, kernel_width], bias [channels].
@@ -7,6 +8,7 @@
 //           of a position, so that g is read once for all of them.
 // Numerics: F32, a sum a kernel cell, which are then summed in order.
 #version 460
+#include "common/epilogue.glsl"
 #include "conv/conv.glsl"
 
 OA_LOCAL_SIZE(OA_WG);
@@ -17,10 +19,11 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ar
   F32In g;
   F32In weight;
   F32In bias;
-  F32Out dx;
   OA_CONV_EXTENTS;
+  OA_EPILOGUE_ARGUMENTS
 };
 OA_PUSH(Args);
+OA_EPILOGUE_CODE
 
 const uint kTile = 4;
 
@@ -64,6 +67,7 @@ void main() {
   uint outputs = args.outputs / args.groups;
   uint kernel_size = args.kernel_height * args.kernel_width;
   uint tiles = conv_tiles(channels, kTile);
+  oa_epilogue_prepare();
   OA_FOR_EACH(t, args.batch * args.groups * tiles * plane_size) {
     uint block = t / plane_size, at = t - block * plane_size;
     uint h = at / args.width, w = at - h * args.width;
@@ -77,11 +81,12 @@ void main() {
     }
     vec4 sum = position_sum(n * args.outputs + q * outputs, kernels, h + args.padding_height,
                             w + args.padding_width, outputs, channels * kernel_size);
-    [[unroll]] for (uint k = 0; k < kTile; ++k) {
-      if (k >= count) continue;
-      uint c = q * channels + first + k;
-      if (has_bias != 0u) sum[k] += args.bias.v[c];
-      args.dx.v[(n * args.channels + c) * plane_size + at] = sum[k];
+    uint c = q * channels + first;
+    if (has_bias != 0u) {
+      [[unroll]] for (uint k = 0; k < kTile; ++k) sum[k] += args.bias.v[c + min(k, count - 1u)];
+    }
+    [[dont_unroll]] for (uint k = 0; k < count; ++k) {
+      oa_epilogue_store((n * args.channels + c + k) * plane_size + at, sum[k]);
     }
   }
 }

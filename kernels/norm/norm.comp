@@ -1,11 +1,12 @@
 // norm: y = xhat * weight (+ bias) along the middle axis, xhat = (x - mean) * rstd; gated: times
-//   silu(gate); rectified: max(y, 0). Not centred: mean = 0 (rms_norm).
+//   silu(gate); rectified: max(y, 0); then the epilogue. Not centred: mean = 0 (rms_norm).
 // Shapes:   x, gate, y [outer, extent, inner], weight, bias [groups, extent]; column q takes the
 //           weights of group q mod groups.
 // Cost:     reads x from memory once (again, twice when centred, from caches), writes it once;
 //           8 flops an element, 30 gated.
 // Numerics: F32, sums over lanes in a fixed order; relative 1e-5.
 #version 460
+#include "common/epilogue.glsl"
 #include "norm/columns.glsl"
 
 OA_LOCAL_SIZE(OA_WG);
@@ -15,14 +16,16 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ar
   U32In weight;
   U32In bias;
   U32In gate;
-  F32Out y;
   uint outer;
   uint extent;
   uint inner;
   uint groups;
   float epsilon;
+  OA_EPILOGUE_ARGUMENTS
 };
 OA_PUSH(Args);
+OA_EPILOGUE_CODE
+#include "reduce/column_epilogue.glsl"
 
 vec4 finish(Column c, uint k, vec4 y) {
   if (has_bias != 0u) y += load_weight(U32In(args.bias), c, k);
@@ -34,6 +37,7 @@ vec4 finish(Column c, uint k, vec4 y) {
 void main() {
   uint extent = args.extent, inner = args.inner;
   uint columns = oa_mul_saturated(args.outer, inner);
+  oa_epilogue_prepare();
   OA_FOR_EACH_ROW(tile, column_tiles(columns)) {
     uint q = tile * max(width, 1u) + column_slot();
     Column c = make_column(q, columns, extent, inner, args.groups);
@@ -42,7 +46,7 @@ void main() {
     for (uint k = 0; k < used; ++k) {
       vec4 xhat = (load(U32In(args.x), c, k, 0.0) - s.mean) * s.rstd;
       vec4 y = finish(c, k, xhat * load_weight(U32In(args.weight), c, k));
-      column_store(F32Out(args.y), c.base, c.count, c.inner, k, y);
+      column_epilogue_store(c.base, c.count, c.inner, k, y);
     }
   }
 }

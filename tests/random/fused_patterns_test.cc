@@ -1,0 +1,196 @@
+// The patterns of the table in ir/passes/README.md: each becomes one dispatch, the report says by
+// which rule and how many bytes that saves, and the outputs keep every bit.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/compile.h"
+#include "tests/ir/graph_fixture.h"
+#include "tests/support/device.h"
+#include "tests/support/run_graph.h"
+#include "tests/support/tensors.h"
+
+namespace oa::testing {
+namespace {
+
+using ir::Attributes;
+using ir::ValueId;
+
+// A graph whose inputs are filled with numbers.
+class Pattern {
+ public:
+  Pattern() : graph_("pattern") {}
+
+  ValueId In(const Shape& shape, double low = -2, double high = 2) {
+    const std::string name = "in" + std::to_string(inputs_.size());
+    inputs_[name] = ToBytes(Fill(reference::Uniform(shape, low, high), inputs_.size() + 1));
+    return ir::Declare(graph_, BufferKind::kInput, name, shape);
+  }
+
+  ValueId Op(const std::string& op, const std::vector<ValueId>& operands,
+             const Attributes& attributes = {}) {
+    return ir::Call(graph_, op, operands, attributes);
+  }
+
+  // The operator with one result of `shape`; what runs behind it is up to the test.
+  void Out(ValueId value) {
+    REQUIRE(graph_.AddOutput("out" + std::to_string(outputs_++), value).ok());
+  }
+
+  // Fusion makes exactly the dispatches `labels`; the one note says `rule` and `bytes_saved`.
+  void Check(const std::vector<std::string>& labels, const std::string& rule,
+             uint64_t bytes_saved) {
+    CheckReport(labels, rule, bytes_saved);
+    if (TestDevice() == nullptr) return;
+    for (bool as_gpu : {false, true}) {
+      INFO("as_gpu ", as_gpu);
+      RunOptions options;
+      options.as_gpu = as_gpu;
+      const exec::TensorMap fused = ir::Must(RunGraph(graph_, inputs_, options));
+      options.fuse = false;
+      CHECK((fused == ir::Must(RunGraph(graph_, inputs_, options))));
+    }
+  }
+
+ private:
+  void CheckReport(const std::vector<std::string>& labels, const std::string& rule,
+                   uint64_t bytes_saved) {
+    for (bool is_cpu : {false, true}) {
+      ir::CompileOptions options;
+      options.profile.is_cpu = is_cpu;
+      if (is_cpu) {
+        options.profile.subgroup_size = 8;
+        options.profile.features = {"subgroup_arithmetic"};
+      }
+      const ir::Compiled compiled = ir::Must(ir::Compile(graph_, TestKernels(), options));
+      std::vector<std::string> got;
+      for (const PlanDispatch& dispatch : compiled.plan.dispatches) got.push_back(dispatch.label);
+      CHECK_EQ(got, labels);
+      REQUIRE_EQ(compiled.fusions.size(), 1);
+      CHECK_EQ(compiled.fusions[0].rule, rule);
+      CHECK_EQ(compiled.fusions[0].bytes_saved, bytes_saved);
+    }
+  }
+
+  ir::Graph graph_;
+  std::map<std::string, Bytes> inputs_;
+  int outputs_ = 0;
+};
+
+Attributes Epsilon() { return Attributes().F32("epsilon", 1e-5f); }
+Attributes Window() { return Attributes().I64("stride", 1).I64("padding", 1); }
+
+// Bytes of the value between two dispatches: written by the first, read by the second.
+constexpr uint64_t Between(uint64_t elements) { return 2 * 4 * elements; }
+
+TEST_CASE("rms_norm and its activation") {
+  for (uint64_t n : {6, 8, 100}) {  // rows with and without vectors of four, and several blocks
+    Pattern p;
+    const ValueId x = p.In({5, n});
+    p.Out(p.Op("silu", {p.Op("rms_norm", {x, p.In({n})}, Epsilon())}));
+    p.Check({"rms_norm+silu"}, "epilogue", Between(5 * n));
+  }
+}
+
+TEST_CASE("layer_norm, its activation and a residual") {
+  Pattern p;
+  const ValueId x = p.In({5, 12});
+  const ValueId y = p.Op("layer_norm", {x, p.In({12}), p.In({12})}, Epsilon());
+  p.Out(p.Op("add", {p.Op("gelu", {y}), p.In({5, 12})}));
+  p.Check({"layer_norm+gelu+add"}, "epilogue", 2 * Between(5 * 12));
+}
+
+TEST_CASE("gated rms_norm and its activation") {
+  Pattern p;
+  const ValueId x = p.In({4, 8});
+  const ValueId y = p.Op("rms_norm_gated", {x, p.In({8}), p.In({8}), p.In({4, 8})}, Epsilon());
+  p.Out(p.Op("relu", {y}));
+  p.Check({"rms_norm_gated+relu"}, "epilogue", Between(4 * 8));
+}
+
+TEST_CASE("channel_norm and its activation") {
+  Pattern p;
+  const ValueId x = p.In({2, 5, 7});
+  p.Out(p.Op("tanh", {p.Op("channel_norm", {x, p.In({5}), p.In({5})}, Epsilon())}));
+  p.Check({"channel_norm+tanh"}, "epilogue", Between(2 * 5 * 7));
+}
+
+TEST_CASE("batch_norm with the statistics of the batch and its activation") {
+  Pattern p;
+  const ValueId x = p.In({2, 3, 4, 5});
+  p.Out(p.Op("relu", {p.Op("batch_norm_2d", {x, p.In({3}), p.In({3})}, Epsilon())}));
+  p.Check({"batch_norm_2d", "batch_norm_2d+relu"}, "epilogue", Between(2 * 3 * 4 * 5));
+}
+
+// batch_norm_2d_with_stats of 3 channels.
+ValueId BatchNorm(Pattern& p, ValueId x) {
+  const ValueId mean = p.In({3}), variance = p.In({3}, 0.5, 2);
+  return p.Op("batch_norm_2d_with_stats", {x, mean, variance, p.In({3}), p.In({3})}, Epsilon());
+}
+
+TEST_CASE("batch_norm with given statistics and its activation") {
+  Pattern p;
+  p.Out(p.Op("relu", {BatchNorm(p, p.In({2, 3, 4, 5}))}));
+  p.Check({"batch_norm_2d_with_stats", "batch_norm_2d_with_stats+relu"}, "chain",
+          Between(2 * 3 * 4 * 5));
+}
+
+TEST_CASE("convolution, batch_norm with given statistics and activation") {
+  Pattern p;
+  const ValueId x = p.In({2, 2, 4, 5}), weight = p.In({3, 2, 3, 3}), bias = p.In({3});
+  const ValueId y = p.Op("conv_2d", {x, weight, bias}, Window().I64("groups", 1));
+  p.Out(p.Op("relu", {BatchNorm(p, y)}));
+  p.Check({"batch_norm_2d_with_stats", "conv_2d+batch_norm_2d_with_stats+relu"}, "epilogue",
+          2 * Between(2 * 3 * 4 * 5));
+}
+
+TEST_CASE("transposed convolution, batch_norm with given statistics and activation") {
+  Pattern p;
+  const ValueId x = p.In({2, 2, 4, 5}), weight = p.In({2, 3, 3, 3}), bias = p.In({3});
+  const ValueId y = p.Op("conv_transpose_2d", {x, weight, bias}, Window());
+  p.Out(p.Op("relu", {BatchNorm(p, y)}));
+  p.Check({"batch_norm_2d_with_stats", "conv_transpose_2d+batch_norm_2d_with_stats+relu"},
+          "epilogue", 2 * Between(2 * 3 * 4 * 5));
+}
+
+TEST_CASE("conv_1d, its bias and its activation") {
+  Pattern p;
+  const ValueId x = p.In({2, 3, 7}), weight = p.In({5, 3, 3}), bias = p.In({5});
+  p.Out(p.Op("gelu", {p.Op("conv_1d", {x, weight, bias}, Window().I64("dilation", 1))}));
+  p.Check({"conv_1d+gelu"}, "epilogue", Between(2 * 5 * 7));
+}
+
+TEST_CASE("conv_transpose_1d, a bias and an activation") {
+  Pattern p;
+  const ValueId x = p.In({2, 3, 7}), weight = p.In({3, 5, 3}), bias = p.In({5, 1});
+  const ValueId y = p.Op("conv_transpose_1d", {x, weight}, Window().I64("dilation", 1));
+  p.Out(p.Op("relu", {p.Op("add", {y, bias})}));
+  p.Check({"conv_transpose_1d+add+relu"}, "epilogue", 2 * Between(2 * 5 * 7));
+}
+
+TEST_CASE("conv_2d, its bias, a residual and its activation") {
+  Pattern p;
+  const ValueId x = p.In({2, 4, 4, 5}), weight = p.In({6, 2, 3, 3}), bias = p.In({6});
+  const ValueId y = p.Op("conv_2d", {x, weight, bias}, Window().I64("groups", 2));
+  p.Out(p.Op("relu", {p.Op("add", {y, p.In({2, 6, 4, 5})})}));
+  p.Check({"conv_2d+add+relu"}, "epilogue", 2 * Between(2 * 6 * 4 * 5));
+}
+
+TEST_CASE("linear, its bias and its activation") {
+  Pattern p;
+  const ValueId x = p.In({5, 7}), weight = p.In({6, 7}), bias = p.In({6});
+  p.Out(p.Op("gelu", {p.Op("linear", {x, weight, bias})}));
+  p.Check({"linear+gelu"}, "epilogue", Between(5 * 6));
+}
+
+TEST_CASE("a product, a bias and an activation") {
+  Pattern p;
+  const ValueId y = p.Op("mat_mul_nt", {p.In({5, 7}), p.In({6, 7})});
+  p.Out(p.Op("silu", {p.Op("add", {y, p.In({6})})}));
+  p.Check({"mat_mul_nt+add+silu"}, "epilogue", 2 * Between(5 * 6));
+}
+
+}  // namespace
+}  // namespace oa::testing
