@@ -1,5 +1,7 @@
 #include "ir/elementwise_check.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 
 namespace oa::ir {
@@ -83,6 +85,59 @@ std::string OutputProblem(const EwProgram& program, const EwLimits& limits, size
   return "";
 }
 
+// A prologue or an epilogue.
+std::string AttachedProblem(const EwProgram& program, const EwLimits& limits) {
+  return program.strided() ? "is a prologue or epilogue with strided inputs"
+                           : EwProblem(program, limits);
+}
+
+using Slices = std::vector<BufferSlice>;
+
+Slices InputsOf(const EwProgram& program) {
+  Slices slices;
+  for (const EwInput& input : program.inputs) slices.push_back(input.slice);
+  return slices;
+}
+
+Slices OutputsOf(const EwProgram& program) {
+  Slices slices;
+  for (const EwOutput& output : program.outputs) slices.push_back(output.slice);
+  return slices;
+}
+
+bool AnyOverlap(const Slices& a, const Slices& b) {
+  for (const BufferSlice& x : a) {
+    for (const BufferSlice& y : b) {
+      if (Overlap(x, y)) return true;
+    }
+  }
+  return false;
+}
+
+// What a prologue or epilogue writes against what the rest of the dispatch touches.
+std::string SharedMemoryProblem(const Dispatch& d) {
+  if (!d.prologue && !d.epilogue) return "";
+  Slices arguments;
+  for (const Argument& argument : d.arguments) {
+    if (argument.kind == ArgumentKind::kBuffer) arguments.push_back(argument.slice);
+  }
+  if (d.epilogue && AnyOverlap(OutputsOf(*d.epilogue), arguments)) {
+    return "has an epilogue that covers an argument of the kernel";
+  }
+  if (!d.prologue) return "";
+  const Slices read = InputsOf(*d.prologue), stored = OutputsOf(*d.prologue);
+  if (AnyOverlap(stored, arguments) || AnyOverlap(stored, read)) {
+    return "has a prologue that covers what it or its kernel reads";
+  }
+  if (!d.epilogue) return "";
+  const Slices results = OutputsOf(*d.epilogue);
+  if (AnyOverlap(results, read) || AnyOverlap(results, stored) ||
+      AnyOverlap(InputsOf(*d.epilogue), stored)) {
+    return "has a prologue and an epilogue that share memory";
+  }
+  return "";
+}
+
 }  // namespace
 
 uint64_t EwTypeBytes(uint8_t type) {
@@ -102,7 +157,7 @@ std::string EwProblem(const EwProgram& program, const EwLimits& limits) {
   for (size_t k = limits.first_memory_input; k < program.inputs.size() && problem.empty(); ++k) {
     problem = InputProblem(program, k);
   }
-  for (size_t k = 0; k < program.outputs.size() && problem.empty(); ++k) {
+  for (size_t k = limits.first_memory_output; k < program.outputs.size() && problem.empty(); ++k) {
     problem = OutputProblem(program, limits, k);
   }
   return problem;
@@ -110,18 +165,12 @@ std::string EwProblem(const EwProgram& program, const EwLimits& limits) {
 
 std::string EwProblem(const Dispatch& dispatch) {
   if (dispatch.elementwise) return EwProblem(*dispatch.elementwise, kElementwiseLimits);
-  if (!dispatch.epilogue) return "";
-  const EwProgram& epilogue = *dispatch.epilogue;
-  if (epilogue.strided()) return "is an epilogue with strided inputs";
-  std::string problem = EwProblem(epilogue, kEpilogueLimits);
-  for (size_t k = 0; k < epilogue.outputs.size() && problem.empty(); ++k) {
-    for (const Argument& argument : dispatch.arguments) {
-      if (argument.kind != ArgumentKind::kBuffer) continue;
-      if (!Overlap(argument.slice, epilogue.outputs[k].slice)) continue;
-      problem = absl::StrCat("output ", k, " of the epilogue covers an argument of the kernel");
-    }
+  std::string problem;
+  if (dispatch.prologue) problem = AttachedProblem(*dispatch.prologue, kPrologueLimits);
+  if (problem.empty() && dispatch.epilogue) {
+    problem = AttachedProblem(*dispatch.epilogue, kEpilogueLimits);
   }
-  return problem;
+  return problem.empty() ? SharedMemoryProblem(dispatch) : problem;
 }
 
 }  // namespace oa::ir

@@ -17,9 +17,12 @@ struct EwLimits {
   size_t outputs;
   size_t slots;
   size_t first_memory_input;  // inputs in front of it are registers: the accumulator of a product
+  size_t first_memory_output = 0;  // outputs in front of it are registers: what a prologue makes
 };
 inline constexpr EwLimits kElementwiseLimits = {OA_EW_MAX_INPUTS, OA_EW_MAX_OUTPUTS,
                                                 OA_EW_MAX_SLOTS, 0};
+inline constexpr EwLimits kPrologueLimits = {OA_PROLOGUE_MAX_INPUTS, OA_PROLOGUE_MAX_OUTPUTS,
+                                             OA_PROLOGUE_MAX_SLOTS, 0, 1};
 inline constexpr EwLimits kEpilogueLimits = {OA_EPILOGUE_MAX_INPUTS, OA_EPILOGUE_MAX_OUTPUTS,
                                              OA_EPILOGUE_MAX_SLOTS, 1};
 
@@ -31,8 +34,9 @@ uint64_t EwTypeBytes(uint8_t type);
 // a linear input over the same bytes with elements as wide as the output's.
 std::string EwProblem(const EwProgram& program, const EwLimits& limits);
 
-// The same for the program of a dispatch, elementwise or epilogue; "" when it has none. An epilogue
-// also may not write what its kernel reads: other workgroups could still need it.
+// The same for the programs of a dispatch; "" when it has none. What a prologue or epilogue writes,
+// nothing else in the dispatch may touch: other workgroups, or a second look of the kernel at its
+// operand, could still need what was there.
 std::string EwProblem(const Dispatch& dispatch);
 
 }  // namespace oa::ir

@@ -56,6 +56,16 @@ KernelCall& KernelCall::Loops(LoopCost loops) {
   return *this;
 }
 
+KernelCall& KernelCall::Prologue(BufferSlice operand) {
+  EwInput input;
+  input.slice = operand;
+  input.count = operand.size_bytes / sizeof(float);
+  EwBuilder builder(input.count);
+  builder.Output(builder.Input(input), BufferSlice());
+  dispatch_.prologue = builder.Build();
+  return *this;
+}
+
 KernelCall& KernelCall::Epilogue(EwProgram epilogue) {
   dispatch_.epilogue = std::move(epilogue);
   return *this;

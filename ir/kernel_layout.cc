@@ -3,7 +3,8 @@
 namespace oa::ir {
 namespace {
 
-// The epilogue block starts with this argument (kernels/README.md).
+// The blocks start with these arguments (kernels/README.md), the prologue's in front.
+constexpr absl::string_view kFirstPrologueArgument = "pin0";
 constexpr absl::string_view kFirstEpilogueArgument = "ein1";
 
 }  // namespace
@@ -22,13 +23,20 @@ int FindConstant(const Kernel& kernel, absl::string_view name) {
   return -1;
 }
 
+bool HasPrologue(const Kernel& kernel) {
+  return FindArgument(kernel.arguments, kFirstPrologueArgument) >= 0;
+}
+
 bool HasEpilogue(const Kernel& kernel) {
   return FindArgument(kernel.arguments, kFirstEpilogueArgument) >= 0;
 }
 
 size_t OwnArgumentCount(const Kernel& kernel) {
-  const int first = FindArgument(kernel.arguments, kFirstEpilogueArgument);
-  return first >= 0 ? static_cast<size_t>(first) : kernel.arguments.size();
+  for (absl::string_view name : {kFirstPrologueArgument, kFirstEpilogueArgument}) {
+    const int first = FindArgument(kernel.arguments, name);
+    if (first >= 0) return static_cast<size_t>(first);
+  }
+  return kernel.arguments.size();
 }
 
 }  // namespace oa::ir

@@ -14,10 +14,13 @@ namespace oa::ir {
 int FindArgument(const std::vector<KernelArgument>& arguments, absl::string_view name);
 int FindConstant(const Kernel& kernel, absl::string_view name);
 
-// Whether the kernel applies an epilogue program to its main result.
+// Whether the kernel makes its operand with a prologue program.
+bool HasPrologue(const Kernel& kernel);
+// Whether it applies an epilogue program to its main result.
 bool HasEpilogue(const Kernel& kernel);
 
-// Arguments in front of the epilogue block, which a lowering supplies; all without an epilogue.
+// Arguments in front of the blocks of prologue and epilogue, which a lowering supplies; all without
+// such blocks.
 size_t OwnArgumentCount(const Kernel& kernel);
 
 }  // namespace oa::ir

@@ -97,6 +97,21 @@ absl::Status CheckProgramSize(const EwProgram& program) {
       ", ", OA_EW_MAX_OUTPUTS, " and ", OA_EW_MAX_SLOTS));
 }
 
+// Prologue and epilogue of a call are there exactly if its kernel has them.
+absl::Status CheckAttached(const Kernel& kernel, const Dispatch& dispatch) {
+  if (HasPrologue(kernel) != dispatch.prologue.has_value()) {
+    return absl::InternalError(
+        absl::StrCat("the kernel ", HasPrologue(kernel) ? "needs a" : "has no", " prologue"));
+  }
+  if (HasEpilogue(kernel) != dispatch.epilogue.has_value()) {
+    return absl::InternalError(
+        absl::StrCat("the kernel ", HasEpilogue(kernel) ? "needs an" : "has no", " epilogue"));
+  }
+  if (!dispatch.epilogue || dispatch.epilogue->count <= INT32_MAX) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("the result has ", dispatch.epilogue->count,
+                                               " elements, the limit is 2^31-1"));
+}
+
 uint64_t FlopsOf(const EwProgram& program) {
   uint64_t per_element = 0;
   for (const EwInstruction& instruction : program.code) per_element += EwFlops(instruction.op);
@@ -174,15 +189,7 @@ absl::Status LowerContext::Emit(KernelCall call) {
         absl::StrCat(context, ": a size exceeds 2^32-1, the limit of kernel arguments"));
   }
   Dispatch dispatch = std::move(call.dispatch_);
-  if (HasEpilogue(kernel) != dispatch.epilogue.has_value()) {
-    return absl::InternalError(absl::StrCat(
-        context, ": the kernel ", HasEpilogue(kernel) ? "needs an" : "has no", " epilogue"));
-  }
-  if (dispatch.epilogue && dispatch.epilogue->count > INT32_MAX) {
-    return absl::UnimplementedError(absl::StrCat(context, ": the result has ",
-                                                 dispatch.epilogue->count,
-                                                 " elements, the limit is 2^31-1"));
-  }
+  OA_RETURN_IF_ERROR(Annotate(CheckAttached(kernel, dispatch), context));
   OA_RETURN_IF_ERROR(Annotate(MatchArguments(kernel, dispatch.arguments), context));
   absl::StatusOr<std::vector<uint32_t>> constants = ResolveConstants(kernel, call.constants_);
   OA_RETURN_IF_ERROR(Annotate(constants.status(), context));

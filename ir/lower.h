@@ -35,8 +35,10 @@ class KernelCall {
   KernelCall& Flops(uint64_t flops);
   // What the records of a multi-tensor kernel cost, for the grid of the call they are joined to.
   KernelCall& Loops(LoopCost loops);
-  // The kernel applies `epilogue` to its main result (see Dispatch::epilogue); its arguments come
-  // last in the manifest row and are filled later.
+  // The operand of a kernel with a prologue, an F32 value (see Dispatch::prologue). Arguments of
+  // prologue and epilogue come last in the manifest row and are filled later.
+  KernelCall& Prologue(BufferSlice operand);
+  // The kernel applies `epilogue` to its main result (see Dispatch::epilogue).
   KernelCall& Epilogue(EwProgram epilogue);
   // The epilogue that only stores the result, an F32 value.
   KernelCall& Epilogue(BufferSlice result);

@@ -36,7 +36,8 @@ template <class Visitor>
 void ForEachSlice(Program& program, Visitor visit) {
   for (Dispatch& dispatch : program.dispatches) {
     for (Argument& argument : dispatch.arguments) visit(argument.slice);
-    for (std::optional<EwProgram>* code : {&dispatch.elementwise, &dispatch.epilogue}) {
+    for (std::optional<EwProgram>* code :
+         {&dispatch.elementwise, &dispatch.prologue, &dispatch.epilogue}) {
       if (!code->has_value()) continue;
       for (EwInput& input : (*code)->inputs) visit(input.slice);
       for (EwOutput& output : (*code)->outputs) visit(output.slice);
@@ -61,6 +62,7 @@ std::vector<Touch> Touches(const Dispatch& dispatch) {
     if (argument.kind == ArgumentKind::kBuffer) AddTouch(argument.slice, argument.access, touches);
   }
   if (dispatch.elementwise) AddProgram(*dispatch.elementwise, 0, touches);
+  if (dispatch.prologue) AddProgram(*dispatch.prologue, 0, touches);
   if (dispatch.epilogue) AddProgram(*dispatch.epilogue, 1, touches);
   return touches;
 }

@@ -28,7 +28,7 @@ struct Argument {
 // One kernel invocation over a grid. Exactly one of two forms:
 //  * symbolic: `elementwise` is set and `kernel` is null. Fusion merges these; FinishElementwise
 //    turns each into the other form.
-//  * concrete: `kernel` and `arguments`. `epilogue` may be set on kernels that have one
+//  * concrete: `kernel` and `arguments`. `prologue` and `epilogue` are set on kernels that have them
 //    (arguments are then completed by FinishElementwise too).
 struct Dispatch {
   const Kernel* kernel = nullptr;
@@ -36,6 +36,9 @@ struct Dispatch {
   std::vector<uint32_t> constants;
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::optional<EwProgram> elementwise;
+  // Elementwise program that makes the kernel's operand. Output 0 is that operand, a register (its
+  // slice is null); further outputs are stored besides. The trivial one is input 0.
+  std::optional<EwProgram> prologue;
   // Elementwise program applied to the kernel's main result before it is stored. Input 0 is that
   // result (its slice is unused); the program's outputs replace the kernel's own. Always set by
   // lowerings of kernels that support epilogues; the trivial one stores register 0.

@@ -64,11 +64,17 @@ std::string DispatchText(const Program& program, size_t index) {
     return absl::StrCat(text, "elementwise ", EwProgramText(program, *dispatch.elementwise, 0));
   }
   Dispatch own = dispatch;
+  own.prologue.reset();
   own.epilogue.reset();
   absl::StrAppend(&text, dispatch.kernel->name, " grid ", absl::StrJoin(dispatch.grid, "x"), " (",
                   TouchesText(program, Touches(own)), ")");
-  if (!dispatch.epilogue) return text;
-  return absl::StrCat(text, " epilogue ", EwProgramText(program, *dispatch.epilogue, 1));
+  if (dispatch.prologue) {
+    absl::StrAppend(&text, " prologue ", EwProgramText(program, *dispatch.prologue, 0));
+  }
+  if (dispatch.epilogue) {
+    absl::StrAppend(&text, " epilogue ", EwProgramText(program, *dispatch.epilogue, 1));
+  }
+  return text;
 }
 
 std::string BufferText(const Program& program, size_t index) {

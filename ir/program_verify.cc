@@ -65,8 +65,9 @@ class Verifier {
   absl::Status CheckCall(size_t i) const {
     const Dispatch& d = program_.dispatches[i];
     const Kernel& kernel = *d.kernel;
-    // A pending epilogue fills the arguments of its block later.
-    const size_t own = d.epilogue ? OwnArgumentCount(kernel) : kernel.arguments.size();
+    // Pending programs fill the arguments of their blocks later.
+    const bool pending = d.prologue || d.epilogue;
+    const size_t own = pending ? OwnArgumentCount(kernel) : kernel.arguments.size();
     size_t expected = own;
     const int count = FindArgument(kernel.arguments, "record_count");
     if (!kernel.records.empty() && count >= 0 && d.arguments.size() >= own) {

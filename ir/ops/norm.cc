@@ -157,7 +157,7 @@ void SetConstants(KernelCall& call, const Norm& norm, const ColumnTiling& tiling
 // The kernel reads a column `passes` times.
 absl::Status SetShape(LowerContext& ctx, KernelCall& call, const Norm& norm,
                       const ColumnTiling& tiling, uint64_t passes) {
-  const uint64_t iterations = passes * (tiling.blocks(norm.shape.extent) + 1);
+  const uint64_t iterations = passes * (tiling.blocks(norm.shape.extent) + 2) + 1;
   OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(tiling.tiles(norm.shape), iterations));
   call.U32(norm.shape.outer).U32(norm.shape.extent).U32(norm.shape.inner).U32(norm.groups);
   call.F32(ctx.attributes().f32("epsilon")).Grid(groups);
@@ -168,10 +168,10 @@ absl::Status EmitNorm(LowerContext& ctx, const Norm& norm) {
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("norm_f32"));
   const ColumnTiling tiling = ChooseTiling(*kernel, norm.shape);
   KernelCall call(kernel);
-  call.Buffer(norm.x).Buffer(norm.weight).Buffer(norm.bias).Buffer(norm.gate).Epilogue(norm.y);
+  call.Buffer(norm.weight).Buffer(norm.bias).Buffer(norm.gate);
+  call.Prologue(norm.x).Epilogue(norm.y);
   SetConstants(call, norm, tiling);
-  // Results are stored one by one: a loop of four around the epilogue.
-  OA_RETURN_IF_ERROR(SetShape(ctx, call, norm, tiling, (norm.centred ? 3 : 2) + 5));
+  OA_RETURN_IF_ERROR(SetShape(ctx, call, norm, tiling, norm.centred ? 3 : 2));
   call.Flops((Present(norm.gate) ? 30 : 8) * norm.shape.columns() * norm.shape.extent);
   return ctx.Emit(std::move(call));
 }

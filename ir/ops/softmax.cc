@@ -24,18 +24,23 @@ absl::Status AdjointSoftmax(AdjointContext& ctx) {
   return ctx.EmitBackward({ctx.grad(), ctx.output()});
 }
 
-// Forward and backward kernels take all operands, the result, and the shape around the axis.
-absl::Status EmitSoftmax(LowerContext& ctx, absl::string_view base, bool logarithm,
-                         uint64_t flops) {
+// Both kernels take the shape around the axis; the forward one has prologue and epilogue instead
+// of arguments for operand and result.
+absl::Status EmitSoftmax(LowerContext& ctx, bool backward, bool logarithm, uint64_t flops) {
   const AxisShape shape = AroundAxis(ctx.output_shape(), ctx.attributes().i64("axis"));
-  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(base));
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel,
+                      ctx.Select(backward ? "softmax_backward_f32" : "softmax_f32"));
   const ColumnTiling tiling = ChooseTiling(*kernel, shape);
   const uint64_t tiles = tiling.tiles(shape);
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
                       ctx.RowGroups(tiles, 2 * tiling.blocks(shape.extent) + 2));
   KernelCall call(kernel);
-  for (int i = 0; i < ctx.input_count(); ++i) call.Buffer(ctx.in(i));
-  call.Buffer(ctx.out()).U32(shape.outer).U32(shape.extent).U32(shape.inner);
+  if (backward) {
+    call.Buffer(ctx.in(0)).Buffer(ctx.in(1)).Buffer(ctx.out());
+  } else {
+    call.Prologue(ctx.in(0)).Epilogue(ctx.out());
+  }
+  call.U32(shape.outer).U32(shape.extent).U32(shape.inner);
   call.Constant("width", tiling.width)
       .Constant("mode", tiling.mode)
       .Constant("blocks", RegisterBlocks(shape, tiling))
@@ -47,12 +52,12 @@ absl::Status EmitSoftmax(LowerContext& ctx, absl::string_view base, bool logarit
 
 template <bool kLogarithm>
 absl::Status LowerSoftmax(LowerContext& ctx) {
-  return EmitSoftmax(ctx, "softmax_f32", kLogarithm, 25);
+  return EmitSoftmax(ctx, false, kLogarithm, 25);
 }
 
 template <bool kLogarithm>
 absl::Status LowerSoftmaxBackward(LowerContext& ctx) {
-  return EmitSoftmax(ctx, "softmax_backward_f32", kLogarithm, kLogarithm ? 20 : 4);
+  return EmitSoftmax(ctx, true, kLogarithm, kLogarithm ? 20 : 4);
 }
 
 template <bool kLogarithm>

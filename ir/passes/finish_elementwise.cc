@@ -1,5 +1,6 @@
-// The elementwise kernels and the epilogues of products run the same machine; the second has an "e"
-// in front of every name, other sizes, and a register instead of input 0. Fields are found by name
+// The elementwise kernels, prologues and epilogues run the same machine. An epilogue has an "e" in
+// front of every name, other sizes, and a register instead of input 0; a prologue has a "p", and a
+// register instead of output 0. Fields are found by name
 // in the kernel's manifest row, so that their order is the row's business alone:
 //   arguments  in<k>, out<k>, count, s<k>, div<k>, mod<k>, len<k>; strided: rank, extents<k>,
 //              strides<k> with input i's axis a at 8 i + a
@@ -193,20 +194,26 @@ absl::Status FinishProgram(Dispatch& dispatch, const KernelPack& pack,
   return absl::OkStatus();
 }
 
-absl::Status FinishEpilogue(Dispatch& dispatch) {
-  const EwProgram program = *std::move(dispatch.epilogue);
+// Prologue and epilogue: their blocks follow the kernel's own arguments in this order.
+absl::Status FinishAttached(Dispatch& dispatch) {
   const Kernel& kernel = *dispatch.kernel;
-  const Encoder encoder(program, "e", 1, OA_EPILOGUE_MAX_INPUTS);
   const size_t own = OwnArgumentCount(kernel);
+  std::vector<Encoder> encoders;
+  if (dispatch.prologue) encoders.emplace_back(*dispatch.prologue, "p", 0, OA_PROLOGUE_MAX_INPUTS);
+  if (dispatch.epilogue) encoders.emplace_back(*dispatch.epilogue, "e", 1, OA_EPILOGUE_MAX_INPUTS);
   std::vector<Argument> block;
   for (size_t i = own; i < kernel.arguments.size(); ++i) {
-    const std::optional<Argument> argument = encoder.ArgumentFor(kernel.arguments[i]);
+    std::optional<Argument> argument;
+    for (const Encoder& encoder : encoders) {
+      if (!argument) argument = encoder.ArgumentFor(kernel.arguments[i]);
+    }
     if (!argument) return UnknownField(kernel, kernel.arguments[i]);
     block.push_back(*argument);
   }
   const auto place = dispatch.arguments.begin() + static_cast<std::ptrdiff_t>(own);
   dispatch.arguments.insert(place, block.begin(), block.end());
-  encoder.SetConstants(kernel, dispatch.constants);
+  for (const Encoder& encoder : encoders) encoder.SetConstants(kernel, dispatch.constants);
+  dispatch.prologue.reset();
   dispatch.epilogue.reset();
   return absl::OkStatus();
 }
@@ -219,8 +226,8 @@ absl::Status FinishElementwise(Program& program, const KernelPack& pack,
     absl::Status status;
     if (dispatch.elementwise) {
       status = FinishProgram(dispatch, pack, profile);
-    } else if (dispatch.epilogue) {
-      status = FinishEpilogue(dispatch);
+    } else if (dispatch.prologue || dispatch.epilogue) {
+      status = FinishAttached(dispatch);
     }
     OA_RETURN_IF_ERROR(Annotate(status, dispatch.label));
   }

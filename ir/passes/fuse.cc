@@ -7,6 +7,7 @@ namespace oa::ir {
 std::vector<FusionNote> Fuse(Program& program, const DeviceProfile& profile) {
   FusionState state(program);
   FuseEpilogues(state);
+  FusePrologues(state);
   FuseChains(state);
   FuseSiblings(state);
   FuseRecords(state, profile);

@@ -1,8 +1,8 @@
 // Two rules with one mechanism: an elementwise dispatch `consumer` that reads, element by element,
 // what `producer` has computed becomes a part of `producer`.
 //
-//   epilogue: producer is a product, convolution or normalisation whose kernel runs an elementwise
-//             program on its result before storing it.
+//   epilogue: producer is a product, convolution, normalisation or softmax whose kernel runs an
+//             elementwise program on its result before storing it.
 //   chain:    producer is itself an elementwise dispatch.
 //
 // The value between the two stays in a register. It is stored only if something else needs it (the
@@ -30,17 +30,6 @@ const Rule kChainRule = {"chain", kElementwiseLimits, [](const Dispatch& d) {
                            return d.elementwise ? &*d.elementwise : nullptr;
                          }};
 
-// When others wait for the producer's value, waiting for the consumer's further inputs first could
-// lengthen the critical path: everything else the consumer reads must be there as early.
-bool DelaysOthers(const FusionState& state, uint32_t producer, uint32_t consumer) {
-  for (const EwInput& input : state.at(consumer).elementwise->inputs) {
-    const std::optional<uint32_t> writer = state.LastWriter(input.slice, consumer);
-    if (!writer || *writer == producer) continue;
-    if (state.level(*writer) >= state.level(producer)) return true;
-  }
-  return false;
-}
-
 // Combines the two; returns where the result is.
 std::optional<uint32_t> Combine(FusionState& state, const Rule& rule, uint32_t producer,
                                 uint32_t consumer) {
@@ -53,7 +42,7 @@ std::optional<uint32_t> Combine(FusionState& state, const Rule& rule, uint32_t p
     keep.push_back(state.NeededElsewhere(producer, output.slice, consumer));
     any_kept |= keep.back();
   }
-  if (any_kept && DelaysOthers(state, producer, consumer)) return std::nullopt;
+  if (any_kept && state.DelaysOthers(producer, consumer)) return std::nullopt;
   Dispatch combined = state.at(producer);
   std::optional<EwProgram>& program =
       combined.elementwise ? combined.elementwise : combined.epilogue;

@@ -75,6 +75,15 @@ bool FusionState::NeededElsewhere(uint32_t writer, const BufferSlice& slice,
   return program_.buffers[slice.buffer].kind != BufferKind::kTransient;
 }
 
+bool FusionState::DelaysOthers(uint32_t producer, uint32_t consumer) const {
+  for (const Touch& touch : touches_[consumer]) {
+    if (!Reads(touch.access)) continue;
+    const std::optional<uint32_t> writer = LastWriter(touch.slice, consumer);
+    if (writer && *writer != producer && level(*writer) >= level(producer)) return true;
+  }
+  return false;
+}
+
 bool FusionState::CanMove(uint32_t from, uint32_t to) const {
   const auto [low, high] = std::minmax(from, to);
   for (const Touch& own : touches_[from]) {

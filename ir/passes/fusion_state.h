@@ -33,6 +33,10 @@ class FusionState {
   // or the next replay. Not if it is overwritten before.
   bool NeededElsewhere(uint32_t writer, const BufferSlice& slice, uint32_t reader) const;
 
+  // Whether running `producer` together with `consumer` could lengthen the critical path for others
+  // that wait for it: something else that `consumer` reads is there only later.
+  bool DelaysOthers(uint32_t producer, uint32_t consumer) const;
+
   // Where both can run as one without passing a dispatch they conflict with: preferably at the
   // second one, else at the first one. Pre-condition: first < second.
   std::optional<uint32_t> MeetingPoint(uint32_t first, uint32_t second) const;

@@ -83,3 +83,7 @@
 #define OA_EPILOGUE_MAX_INPUTS 4
 #define OA_EPILOGUE_MAX_OUTPUTS 2
 #define OA_EPILOGUE_MAX_SLOTS 8
+// Output 0 of a prologue is the register that the kernel continues with.
+#define OA_PROLOGUE_MAX_INPUTS 3
+#define OA_PROLOGUE_MAX_OUTPUTS 2
+#define OA_PROLOGUE_MAX_SLOTS 4

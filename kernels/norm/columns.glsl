@@ -37,6 +37,9 @@ vec4 load_weight(U32In weight, Column c, uint k) {
   return uintBitsToFloat(column_load(weight, c.weights, c.count, 1u, k, 0u));
 }
 
+// Block k of x, `absent` behind the end: each kernel defines it. `last`: not read again.
+vec4 load_x(Column c, uint k, float absent, bool last);
+
 struct Statistics {
   float mean;
   float rstd;
@@ -44,20 +47,20 @@ struct Statistics {
 
 // The variance is that of centred values: x^2 - mean^2 would cancel. Columns are short, so their
 // second reading comes from a cache.
-Statistics column_statistics(U32In x, Column c, uint extent, float epsilon) {
+Statistics column_statistics(Column c, uint extent, float epsilon) {
   uint used = column_blocks(c.count);
-  float mean = 0.0;
-  if (centred != 0u) {
-    for (uint k = 0; k < used; ++k) mean += sum4(load(x, c, k, 0.0));
-    mean = column_sum(mean) / float(extent);
+  float mean = 0.0, sum = 0.0;
+  // The first pass is for the mean, with one call of load_x for both.
+  [[dont_unroll]] for (uint pass = centred != 0u ? 0u : 1u; pass < 2u; ++pass) {
+    sum = 0.0;
+    for (uint k = 0; k < used; ++k) {
+      vec4 d = load_x(c, k, mean, false) - mean;  // absent elements add nothing
+      sum += sum4(pass == 0u ? d : d * d);
+    }
+    sum = column_sum(sum);
+    if (pass == 0u) mean = sum / float(extent);
   }
-  float squares = 0.0;
-  for (uint k = 0; k < used; ++k) {
-    vec4 d = load(x, c, k, mean) - mean;  // absent elements add nothing
-    squares += sum4(d * d);
-  }
-  squares = column_sum(squares);
-  return Statistics(mean, inversesqrt(squares / float(extent) + epsilon));
+  return Statistics(mean, inversesqrt(sum / float(extent) + epsilon));
 }
 
 #endif  // OA_NORM_COLUMNS_GLSL_

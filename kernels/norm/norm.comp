@@ -1,5 +1,5 @@
 // norm: y = xhat * weight (+ bias) along the middle axis, xhat = (x - mean) * rstd; gated: times
-//   silu(gate); rectified: max(y, 0); then the epilogue. Not centred: mean = 0 (rms_norm).
+//   silu(gate); x is what the prologue makes; rectified: max(y, 0); then the epilogue. Not centred: mean = 0 (rms_norm).
 // Shapes:   x, gate, y [outer, extent, inner], weight, bias [groups, extent]; column q takes the
 //           weights of group q mod groups.
 // Cost:     reads x from memory once (again, twice when centred, from caches), writes it once;
@@ -7,12 +7,12 @@
 // Numerics: F32, sums over lanes in a fixed order; relative 1e-5.
 #version 460
 #include "common/epilogue.glsl"
+#include "common/prologue.glsl"
 #include "norm/columns.glsl"
 
 OA_LOCAL_SIZE(OA_WG);
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
-  U32In x;
   U32In weight;
   U32In bias;
   U32In gate;
@@ -21,11 +21,17 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ar
   uint inner;
   uint groups;
   float epsilon;
+  OA_PROLOGUE_ARGUMENTS
   OA_EPILOGUE_ARGUMENTS
 };
 OA_PUSH(Args);
+OA_PROLOGUE_CODE
 OA_EPILOGUE_CODE
-#include "reduce/column_epilogue.glsl"
+#include "reduce/column_fusion.glsl"
+
+vec4 load_x(Column c, uint k, float absent, bool last) {
+  return column_operand(c.base, c.count, c.inner, k, absent, last);
+}
 
 vec4 finish(Column c, uint k, vec4 y) {
   if (has_bias != 0u) y += load_weight(U32In(args.bias), c, k);
@@ -36,17 +42,18 @@ vec4 finish(Column c, uint k, vec4 y) {
 
 void main() {
   uint extent = args.extent, inner = args.inner;
-  uint columns = oa_mul_saturated(args.outer, inner);
+  oa_prologue_prepare();
   oa_epilogue_prepare();
+  uint columns = oa_mul_saturated(column_outer(args.outer, extent, inner), inner);
   OA_FOR_EACH_ROW(tile, column_tiles(columns)) {
     uint q = tile * max(width, 1u) + column_slot();
     Column c = make_column(q, columns, extent, inner, args.groups);
-    Statistics s = column_statistics(U32In(args.x), c, extent, args.epsilon);
+    Statistics s = column_statistics(c, extent, args.epsilon);
     uint used = column_blocks(c.count);
     for (uint k = 0; k < used; ++k) {
-      vec4 xhat = (load(U32In(args.x), c, k, 0.0) - s.mean) * s.rstd;
+      vec4 xhat = (load_x(c, k, 0.0, true) - s.mean) * s.rstd;
       vec4 y = finish(c, k, xhat * load_weight(U32In(args.weight), c, k));
-      column_epilogue_store(c.base, c.count, c.inner, k, y);
+      column_result(c.base, c.count, c.inner, k, y);
     }
   }
 }

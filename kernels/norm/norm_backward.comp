@@ -40,6 +40,10 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ar
 };
 OA_PUSH(Args);
 
+U32In x;
+
+vec4 load_x(Column c, uint k, float absent, bool last) { return load(x, c, k, absent); }
+
 // dm; 0 for absent elements.
 vec4 affine_gradient(Column c, uint k) {
   vec4 g = load(U32In(args.g), c, k, 0.0);
@@ -50,7 +54,7 @@ vec4 affine_gradient(Column c, uint k) {
 }
 
 vec4 normalised(Column c, uint k, Statistics s) {
-  return (load(U32In(args.x), c, k, s.mean) - s.mean) * s.rstd;
+  return (load_x(c, k, s.mean, false) - s.mean) * s.rstd;
 }
 
 void store(F32Out result, Column c, uint k, vec4 value) {
@@ -80,12 +84,13 @@ void store_column(Column c, Statistics s, float mean_e, float mean_product) {
 }
 
 void main() {
+  x = U32In(args.x);
   uint extent = args.extent, inner = args.inner;
   uint columns = oa_mul_saturated(args.outer, inner);
   OA_FOR_EACH_ROW(tile, column_tiles(columns)) {
     uint q = tile * max(width, 1u) + column_slot();
     Column c = make_column(q, columns, extent, inner, args.groups);
-    Statistics s = column_statistics(U32In(args.x), c, extent, args.epsilon);
+    Statistics s = column_statistics(c, extent, args.epsilon);
     float sum = 0.0, product = 0.0;
     if (want_dx != 0u) {
       uint used = column_blocks(c.count);

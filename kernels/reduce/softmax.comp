@@ -1,5 +1,6 @@
 // softmax: y[o, :, i] = exp(z) / sum exp(z), z = x[o, :, i] - max x[o, :, i];
-//   with logarithm 1, log_softmax: y = z - ln(sum exp(z)).
+//   with logarithm 1, log_softmax: y = z - ln(sum exp(z)). x is what the prologue makes; behind y
+//   comes the epilogue.
 //   A column of nothing but -inf yields zeros (log_softmax: -inf), not NaN.
 // Shapes:   x, y [outer, extent, inner].
 // Cost:     reads 4 bytes an element (8 where a column does not fit into the registers of its
@@ -7,7 +8,8 @@
 // Numerics: F32; error below 1e-6 of the largest probability for extents up to 2^20.
 // Source:   Milakov & Gimelshein 2018 for the one-pass maximum and sum of long columns.
 #version 460
-#include "common/math.glsl"
+#include "common/epilogue.glsl"
+#include "common/prologue.glsl"
 #include "reduce/columns.glsl"
 
 OA_LOCAL_SIZE(OA_WG);
@@ -16,13 +18,16 @@ layout(constant_id = 2) const uint blocks = 0;  // per column when it is held in
 layout(constant_id = 3) const uint logarithm = 0;
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
-  U32In x;
-  F32Out y;
   uint outer;
   uint extent;
   uint inner;
+  OA_PROLOGUE_ARGUMENTS
+  OA_EPILOGUE_ARGUMENTS
 };
 OA_PUSH(Args);
+OA_PROLOGUE_CODE
+OA_EPILOGUE_CODE
+#include "reduce/column_fusion.glsl"
 
 float sum4(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
 float max4(vec4 v) { return max(max(v.x, v.y), max(v.z, v.w)); }
@@ -30,8 +35,38 @@ float max4(vec4 v) { return max(max(v.x, v.y), max(v.z, v.w)); }
 // What is subtracted: 0 for a column of -inf, where -inf - -inf would be NaN.
 float shift_of(float largest) { return largest == -oa_infinity() ? 0.0 : largest; }
 
-vec4 load(U32In x, uint base, uint count, uint inner, uint k) {
-  return uintBitsToFloat(column_load(x, base, count, inner, k, kNegativeInfinity));
+vec4 load(uint base, uint count, uint inner, uint k, bool last) {
+  return column_operand(base, count, inner, k, -oa_infinity(), last);
+}
+
+// All blocks of a column into registers: at once, or, where there is a prologue, in a loop around
+// one copy of it.
+void load_registers(uint base, uint count, uint inner, uint used, out vec4 z[4]) {
+  [[unroll]] for (uint k = 0; k < 4; ++k) {
+    z[k] = vec4(-oa_infinity());
+    if (oa_prologue_is_trivial() && k < blocks && k < used) {
+      z[k] = column_plain_load(base, count, inner, k, -oa_infinity());
+    }
+  }
+  if (oa_prologue_is_trivial()) return;
+  [[dont_unroll]] for (uint k = 0; k < used; ++k) {
+    vec4 value = column_prologue_load(base, count, inner, k, -oa_infinity(), true);
+    [[unroll]] for (uint j = 0; j < 4; ++j) z[j] = j == k ? value : z[j];
+  }
+}
+
+void store_registers(uint base, uint count, uint inner, uint used, vec4 y[4]) {
+  if (oa_epilogue_is_trivial()) {
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+      if (k < blocks && k < used) column_plain_store(base, count, inner, k, y[k]);
+    }
+    return;
+  }
+  [[dont_unroll]] for (uint k = 0; k < used; ++k) {
+    vec4 value = y[0];
+    [[unroll]] for (uint j = 1; j < 4; ++j) value = j == k ? y[j] : value;
+    column_epilogue_store(base, count, inner, k, value);
+  }
 }
 
 // 1 / total or ln(total), applied by finish(); total 0 means that every exp(z) is 0.
@@ -44,15 +79,12 @@ vec4 finish(vec4 z, vec4 e, float normaliser) {
   return logarithm != 0u ? z - normaliser : e * normaliser;
 }
 
-void softmax_in_registers(U32In x, F32Out y, uint base, uint count, uint inner) {
+void softmax_in_registers(uint base, uint count, uint inner) {
   vec4 z[4], e[4];
   float largest = -oa_infinity();
   uint used = column_blocks(count);
-  [[unroll]] for (uint k = 0; k < 4; ++k) {
-    z[k] = vec4(-oa_infinity());
-    if (k < blocks && k < used) z[k] = load(x, base, count, inner, k);
-    largest = max(largest, max4(z[k]));
-  }
+  load_registers(base, count, inner, used, z);
+  [[unroll]] for (uint k = 0; k < 4; ++k) largest = max(largest, max4(z[k]));
   float shift = shift_of(column_max(largest));
   float sum = 0.0;
   [[unroll]] for (uint k = 0; k < 4; ++k) {
@@ -63,19 +95,16 @@ void softmax_in_registers(U32In x, F32Out y, uint base, uint count, uint inner) 
     }
   }
   float normaliser = normaliser_of(column_sum(sum));
-  [[unroll]] for (uint k = 0; k < 4; ++k) {
-    if (k < blocks && k < used) {
-      column_store(y, base, count, inner, k, finish(z[k], e[k], normaliser));
-    }
-  }
+  [[unroll]] for (uint k = 0; k < 4; ++k) z[k] = finish(z[k], e[k], normaliser);
+  store_registers(base, count, inner, used, z);
 }
 
-void softmax_in_two_passes(U32In x, F32Out y, uint base, uint count, uint inner) {
+void softmax_in_two_passes(uint base, uint count, uint inner) {
   float largest = -oa_infinity();
   float sum = 0.0;  // of exp(x - shift_of(largest)) so far
   uint used = column_blocks(count);
   for (uint k = 0; k < used; ++k) {
-    vec4 v = load(x, base, count, inner, k);
+    vec4 v = load(base, count, inner, k, false);
     float larger = max(largest, max4(v));
     float shift = shift_of(larger);
     sum = sum * oa_exp(largest - shift) + sum4(oa_exp(v - shift));
@@ -84,26 +113,26 @@ void softmax_in_two_passes(U32In x, F32Out y, uint base, uint count, uint inner)
   float shift = shift_of(column_max(largest));
   float normaliser = normaliser_of(column_sum(sum * oa_exp(largest - shift)));
   for (uint k = 0; k < used; ++k) {
-    vec4 z = load(x, base, count, inner, k) - shift;
+    vec4 z = load(base, count, inner, k, true) - shift;
     vec4 e = vec4(0.0);
     if (logarithm == 0u) e = oa_exp(z);
-    column_store(y, base, count, inner, k, finish(z, e, normaliser));
+    column_result(base, count, inner, k, finish(z, e, normaliser));
   }
 }
 
 void main() {
-  U32In x = args.x;
-  F32Out y = args.y;
+  oa_prologue_prepare();
+  oa_epilogue_prepare();
   uint extent = args.extent, inner = args.inner;
-  uint columns = oa_mul_saturated(args.outer, inner);
+  uint columns = oa_mul_saturated(column_outer(args.outer, extent, inner), inner);
   OA_FOR_EACH_ROW(tile, column_tiles(columns)) {
     uint q = tile * max(width, 1u) + column_slot();
     uint count = q < columns ? extent : 0u;
     uint base = column_base(q, extent, inner);
     if (blocks > 0u) {
-      softmax_in_registers(x, y, base, count, inner);
+      softmax_in_registers(base, count, inner);
     } else {
-      softmax_in_two_passes(x, y, base, count, inner);
+      softmax_in_two_passes(base, count, inner);
     }
   }
 }

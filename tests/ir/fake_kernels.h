@@ -1,5 +1,6 @@
 // Kernels without SPIR-V for the tests of the compiler: the elementwise kernels with their real
-// interface, a product with an epilogue, and a multi-tensor update.
+// interface, a product with an epilogue, a norm with prologue and epilogue, and a multi-tensor
+// update.
 #ifndef OA_TESTS_IR_FAKE_KERNELS_H_
 #define OA_TESTS_IR_FAKE_KERNELS_H_
 
@@ -86,34 +87,61 @@ inline Kernel FakeElementwise(const std::string& name, bool strided) {
   return kernel;
 }
 
+// The block of a prologue ("p") or an epilogue ("e"), as oa-pack adds it.
+struct FakeMachine {
+  std::string prefix;
+  int first_input, inputs;
+  int first_output, outputs;
+  int slots;
+};
+
+inline void AddFakeMachine(Kernel& kernel, const FakeMachine& m) {
+  std::vector<KernelArgument>& a = kernel.arguments;
+  const std::string& p = m.prefix;
+  for (int i = m.first_input; i < m.inputs; ++i) {
+    a.push_back(FakeBuffer(
+        absl::StrCat(p, "in", i), Access::kRead,
+        absl::StrCat("(", p, "count*(", p, "mode", i, "==0)+max(", p, "len", i, ",1)*(", p, "mode",
+                     i, "!=0))*(4-3*(", p, "type", i, "==1)-2*(", p, "type", i, "==4))*(", p,
+                     "inputs>", i, ")"),
+        1));
+  }
+  for (int i = m.first_output; i < m.outputs; ++i) {
+    a.push_back(FakeBuffer(absl::StrCat(p, "out", i), Access::kWrite,
+                           absl::StrCat(p, "count*(", p, "outputs>", i, ")")));
+  }
+  a.push_back(FakeScalar(p + "count"));
+  FakeScalars(a, p + "s", 0, m.slots - 1, ArgumentKind::kF32);
+  for (const char* name : {"div", "mod", "len"}) {
+    FakeScalars(a, p + name, m.first_input, m.inputs - 1);
+  }
+  for (const char* name : {"inputs", "outputs", "slots"}) FakeConstant(kernel, p + name);
+  FakeConstants(kernel, p + "mode", m.first_input, m.inputs - 1);
+  FakeConstants(kernel, p + "type", m.first_input, m.inputs - 1);
+  FakeConstants(kernel, p + "code", 0, m.slots - 1);
+  FakeConstants(kernel, p + "oreg", 0, m.outputs - 1);
+}
+
+inline void AddFakePrologue(Kernel& kernel) { AddFakeMachine(kernel, {"p", 0, 3, 1, 2, 4}); }
+inline void AddFakeEpilogue(Kernel& kernel) { AddFakeMachine(kernel, {"e", 1, 4, 0, 2, 8}); }
+
 // c[i] = a[i] + b[count - 1 - i], then the epilogue: a stand-in for a product that, like one, reads
 // operands of other elements.
 inline Kernel FakeProduct() {
   Kernel kernel = FakeKernel("product_f32", 64);
-  std::vector<KernelArgument>& a = kernel.arguments;
-  a.push_back(FakeBuffer("a", Access::kRead, "n"));
-  a.push_back(FakeBuffer("b", Access::kRead, "n"));
-  a.push_back(FakeScalar("n"));
-  for (int i = 1; i <= 3; ++i) {
-    a.push_back(FakeBuffer(
-        absl::StrCat("ein", i), Access::kRead,
-        absl::StrCat("(ecount*(emode", i, "==0)+max(elen", i, ",1)*(emode", i, "!=0))*(4-3*(etype",
-                     i, "==1)-2*(etype", i, "==4))*(einputs>", i, ")"),
-        1));
-  }
-  for (int i = 0; i < 2; ++i) {
-    a.push_back(FakeBuffer(absl::StrCat("eout", i), Access::kWrite,
-                           absl::StrCat("ecount*(eoutputs>", i, ")")));
-  }
-  a.push_back(FakeScalar("ecount"));
-  FakeScalars(a, "es", 0, 7, ArgumentKind::kF32);
-  for (const char* name : {"ediv", "emod", "elen"}) FakeScalars(a, name, 1, 3);
+  kernel.arguments = {FakeBuffer("a", Access::kRead, "n"), FakeBuffer("b", Access::kRead, "n"),
+                      FakeScalar("n")};
   FakeConstant(kernel, "flavour");  // one of the kernel's own, in front of the epilogue's
-  for (const char* name : {"einputs", "eoutputs", "eslots"}) FakeConstant(kernel, name);
-  FakeConstants(kernel, "emode", 1, 3);
-  FakeConstants(kernel, "etype", 1, 3);
-  FakeConstants(kernel, "ecode", 0, 7);
-  FakeConstants(kernel, "eoreg", 0, 1);
+  AddFakeEpilogue(kernel);
+  return kernel;
+}
+
+// y[i] = x[i] * weight[0] + x[count - 1 - i] with prologue and epilogue: a stand-in for a norm.
+inline Kernel FakeNorm() {
+  Kernel kernel = FakeKernel("norm_f32", 64);
+  kernel.arguments = {FakeBuffer("weight", Access::kRead, "1"), FakeScalar("n")};
+  AddFakePrologue(kernel);
+  AddFakeEpilogue(kernel);
   return kernel;
 }
 
@@ -147,6 +175,7 @@ inline KernelPack FakePack() {
   }
   kernels.push_back(FakeElementwise("elementwise_strided_f32_s16", true));
   kernels.push_back(FakeProduct());
+  kernels.push_back(FakeNorm());
   kernels.push_back(FakeUpdate());
   kernels.push_back(FakeCast());
   return KernelPack(std::move(kernels), "none");

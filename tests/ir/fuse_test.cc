@@ -162,6 +162,105 @@ TEST_CASE("epilogues stay within their limits and the rest forms a chain") {
   CHECK_EQ(f.program.dispatches[1].elementwise->code.size(), 3);
 }
 
+TEST_CASE("a norm takes the residual in front of it and stores the sum that others need") {
+  const KernelPack pack = FakePack();
+  ProgramFixture f(pack);
+  const auto x = f.Input("x", 8), r = f.Input("r", 8), w = f.Input("w", 1);
+  const auto sum = f.Transient(8), y = f.Output("y", 8), z = f.Output("z", 8);
+  f.Op2(OA_EW_ADD, sum, x, r);
+  f.Norm(y, sum, w);
+  f.Product(z, sum, x);
+  const std::vector<FusionNote> notes = FuseAndCheck(f);
+  REQUIRE_EQ(f.Labels(), Labels{"add+norm", "product"});
+  const EwProgram& prologue = *f.program.dispatches[0].prologue;
+  REQUIRE_EQ(prologue.outputs.size(), 2);
+  CHECK_EQ(prologue.outputs[0].slice.size_bytes, 0);
+  CHECK_EQ(prologue.outputs[0].reg, prologue.outputs[1].reg);
+  REQUIRE_EQ(notes.size(), 1);
+  CHECK_EQ(notes[0].rule, "prologue");
+  CHECK_EQ(notes[0].bytes_saved, 32);  // one read of the sum
+}
+
+TEST_CASE("a norm takes scale and mask in front of it and an activation behind it") {
+  const KernelPack pack = FakePack();
+  ProgramFixture f(pack);
+  const auto x = f.Input("x", 8), mask = f.Input("mask", 4), w = f.Input("w", 1);
+  const auto t0 = f.Transient(8), t1 = f.Transient(8), t2 = f.Transient(8), y = f.Output("y", 8);
+  f.Op(OA_EW_SCALE, t0, x, 0.5f);
+  f.Op2(OA_EW_ADD, t1, ProgramFixture::Linear(t0), ProgramFixture::Periodic(mask, 1));
+  f.Norm(t2, t1, w);
+  f.Op(OA_EW_RELU, y, t2);
+  const std::vector<FusionNote> notes = FuseAndCheck(f);
+  CHECK_EQ(f.Labels(), Labels{"scale+add+norm+relu"});
+  REQUIRE_EQ(notes.size(), 1);
+  CHECK_EQ(notes[0].rule, "epilogue, prologue");
+  CHECK_EQ(notes[0].bytes_saved, 3 * 64);
+}
+
+TEST_CASE("a residual between a product and a norm stays with the product") {
+  const KernelPack pack = FakePack();
+  ProgramFixture f(pack);
+  const auto x = f.Input("x", 8), w = f.Input("w", 1);
+  const auto c = f.Transient(8), sum = f.Transient(8), y = f.Output("y", 8);
+  f.Product(c, x, x);
+  f.Op2(OA_EW_ADD, sum, c, x);
+  f.Norm(y, sum, w);
+  FuseAndCheck(f);
+  CHECK_EQ(f.Labels(), Labels{"product+add", "norm"});
+}
+
+TEST_CASE("a prologue leaves alone what the kernel sees besides") {
+  const KernelPack pack = FakePack();
+  ProgramFixture f(pack);
+  const auto x = f.Input("x", 8), r = f.Input("r", 8), a = f.Input("a", 8), b = f.Input("b", 8);
+  const auto t = f.Transient(8), u = f.Transient(8), y = f.Output("y", 8), z = f.Output("z", 8);
+  f.Op2(OA_EW_ADD, t, x, r);
+  f.Norm(y, t, t);  // its weight is a part of its operand
+  f.Op2(OA_EW_MUL, u, a, b);
+  f.Norm(z, u, x);
+  f.Op2(OA_EW_ADD, f.Output("last", 8), z, u);  // the epilogue reads u
+  FuseAndCheck(f);
+  CHECK_EQ(f.Labels(), Labels{"add", "norm", "mul", "norm+add"});
+}
+
+TEST_CASE("a prologue never writes what its kernel reads") {
+  const KernelPack pack = FakePack();
+  ProgramFixture f(pack);
+  const auto x = f.Input("x", 8), w = f.Input("w", 1), y = f.Output("y", 8);
+  const auto p = f.Buffer(BufferKind::kParameter, "p", 8);
+  f.Op2(OA_EW_ADD, p, p, x);
+  f.Norm(y, p, w);
+  CHECK(FuseAndCheck(f).empty());
+}
+
+TEST_CASE("prologues stay within their limits and the rest forms a chain") {
+  const KernelPack pack = FakePack();
+  ProgramFixture f(pack);
+  const auto w = f.Input("w", 1);
+  auto value = f.Input("x", 8);
+  for (int i = 0; i < 6; ++i) {
+    const auto next = f.Transient(8);
+    f.Op(OA_EW_ADD_SCALAR, next, value, static_cast<float>(i));
+    value = next;
+  }
+  f.Norm(f.Output("y", 8), value, w);
+  FuseAndCheck(f);
+  REQUIRE_EQ(f.program.dispatches.size(), 2);
+  CHECK_EQ(f.program.dispatches[0].elementwise->code.size(), 2);
+  CHECK_EQ(f.program.dispatches[1].prologue->code.size(), 4);
+}
+
+TEST_CASE("a stored operand does not wait for what the kernel needs besides") {
+  const KernelPack pack = FakePack();
+  ProgramFixture f(pack);
+  const auto x = f.Input("x", 8), t = f.Transient(8), w = f.Transient(8);
+  f.Product(w, x, x);
+  f.Op(OA_EW_SCALE, t, x, 2);
+  f.Norm(f.Output("y", 8), t, w);
+  f.Product(f.Output("z", 8), t, x);
+  CHECK(FuseAndCheck(f).empty());
+}
+
 TEST_CASE("siblings of one stage share their input") {
   const KernelPack pack = FakePack();
   ProgramFixture f(pack);

@@ -59,6 +59,8 @@ class Machine {
       RunProgram(*d.elementwise, 0, nullptr);
     } else if (d.kernel->base == "product_f32") {
       RunProduct(d);
+    } else if (d.kernel->base == "norm_f32") {
+      RunNorm(d);
     } else if (d.kernel->base == "update_f32") {
       RunUpdate(d);
     } else {
@@ -116,20 +118,27 @@ class Machine {
     return index;
   }
 
-  // `accumulator`: values of the registers in front of `first_memory_input`, by element.
+  // All registers of element i. `accumulator`: values of those in front of `first_memory_input`, by
+  // element.
+  std::vector<float> Registers(const EwProgram& program, size_t first_memory_input,
+                               const std::vector<float>* accumulator, uint64_t i) {
+    std::vector<float> registers;
+    for (size_t k = 0; k < program.inputs.size(); ++k) {
+      const EwInput& input = program.inputs[k];
+      registers.push_back(k < first_memory_input ? (*accumulator)[i]
+                                                 : At(input.slice)[IndexOf(program, input, i)]);
+    }
+    for (const EwInstruction& code : program.code) {
+      const float b = EwArity(code.op) == 2 ? registers.at(code.b) : 0;
+      registers.push_back(Apply(code.op, registers.at(code.a), b, code.scalar));
+    }
+    return registers;
+  }
+
   void RunProgram(const EwProgram& program, size_t first_memory_input,
                   const std::vector<float>* accumulator) {
     for (uint64_t i = 0; i < program.count; ++i) {
-      std::vector<float> registers;
-      for (size_t k = 0; k < program.inputs.size(); ++k) {
-        const EwInput& input = program.inputs[k];
-        registers.push_back(k < first_memory_input ? (*accumulator)[i]
-                                                   : At(input.slice)[IndexOf(program, input, i)]);
-      }
-      for (const EwInstruction& code : program.code) {
-        const float b = EwArity(code.op) == 2 ? registers.at(code.b) : 0;
-        registers.push_back(Apply(code.op, registers.at(code.a), b, code.scalar));
-      }
+      const std::vector<float> registers = Registers(program, first_memory_input, accumulator, i);
       for (const EwOutput& output : program.outputs) {
         At(output.slice)[i] = registers.at(output.reg);
       }
@@ -143,6 +152,30 @@ class Machine {
     CHECK_EQ(d.constants[0], 7);
     std::vector<float> result;
     for (uint32_t i = 0; i < n; ++i) result.push_back(a[i] + b[n - 1 - i]);
+    RunProgram(d.epilogue ? *d.epilogue : Decode(d, "e", OA_EPILOGUE_MAX_INPUTS), 1, &result);
+  }
+
+  // Output 0 of the prologue is returned, the others are stored.
+  std::vector<float> RunPrologue(const EwProgram& program) {
+    std::vector<float> operand;
+    for (uint64_t i = 0; i < program.count; ++i) {
+      const std::vector<float> registers = Registers(program, 0, nullptr, i);
+      operand.push_back(registers.at(program.outputs[0].reg));
+      for (size_t k = 1; k < program.outputs.size(); ++k) {
+        At(program.outputs[k].slice)[i] = registers.at(program.outputs[k].reg);
+      }
+    }
+    return operand;
+  }
+
+  void RunNorm(const Dispatch& d) {
+    const float weight = *At(d.arguments[0].slice);
+    const uint32_t n = d.arguments[1].bits;
+    const std::vector<float> x =
+        RunPrologue(d.prologue ? *d.prologue : Decode(d, "p", OA_PROLOGUE_MAX_INPUTS));
+    REQUIRE_EQ(x.size(), n);
+    std::vector<float> result;
+    for (uint32_t i = 0; i < n; ++i) result.push_back(x[i] * weight + x[n - 1 - i]);
     RunProgram(d.epilogue ? *d.epilogue : Decode(d, "e", OA_EPILOGUE_MAX_INPUTS), 1, &result);
   }
 
@@ -181,7 +214,7 @@ class Machine {
     for (uint32_t a = 0; a < rank; ++a) program.extents.push_back(argument("extents", a).bits);
     for (size_t k = 0; k < inputs; ++k) {
       EwInput input;
-      if (k > 0 || prefix.empty()) {
+      if (k > 0 || prefix != "e") {
         input.slice = argument("in", k).slice;
         input.mode = static_cast<uint8_t>(constant(absl::StrCat("mode", k)));
         input.div = argument("div", k).bits;
@@ -201,7 +234,9 @@ class Machine {
                               reg(code >> 16 & 255), std::bit_cast<float>(argument("s", k).bits)});
     }
     for (size_t k = 0; k < constant("outputs"); ++k) {
-      program.outputs.push_back({reg(constant(absl::StrCat("oreg", k))), argument("out", k).slice});
+      const bool in_memory = k > 0 || prefix != "p";
+      program.outputs.push_back({reg(constant(absl::StrCat("oreg", k))),
+                                 in_memory ? argument("out", k).slice : BufferSlice()});
     }
     return program;
   }

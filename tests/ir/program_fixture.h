@@ -97,12 +97,20 @@ class ProgramFixture {
     dispatch.arguments = {Bytes(a, Access::kRead), Bytes(b, Access::kRead), Number(n)};
     dispatch.constants.assign(dispatch.kernel->constants.size(), 0);
     dispatch.constants[0] = 7;
-    EwProgram epilogue;
-    epilogue.count = n;
-    epilogue.inputs.resize(1);
-    epilogue.outputs = {{0, out}};
-    dispatch.epilogue = std::move(epilogue);
+    dispatch.epilogue = TrivialProgram({}, out);
     Append("product", std::move(dispatch));
+  }
+
+  // out = norm(x, weight), with trivial prologue and epilogue.
+  void Norm(BufferSlice out, BufferSlice x, BufferSlice weight) {
+    Dispatch dispatch;
+    dispatch.kernel = pack_.Find("norm_f32");
+    dispatch.arguments = {Bytes({weight.buffer, weight.offset, 4}, Access::kRead),
+                          Number(out.size_bytes / 4)};
+    dispatch.constants.assign(dispatch.kernel->constants.size(), 0);
+    dispatch.prologue = TrivialProgram(Linear(x), {});
+    dispatch.epilogue = TrivialProgram({}, out);
+    Append("norm", std::move(dispatch));
   }
 
   void Update(BufferSlice param, BufferSlice grad, BufferSlice rate) {
@@ -144,6 +152,15 @@ class ProgramFixture {
   Program program;
 
  private:
+  // One of the two is a register.
+  static EwProgram TrivialProgram(EwInput input, BufferSlice output) {
+    EwProgram code;
+    code.count = (input.slice.size_bytes + output.size_bytes) / 4;
+    code.inputs = {std::move(input)};
+    code.outputs = {{0, output}};
+    return code;
+  }
+
   void Append(const std::string& label, Dispatch dispatch) {
     dispatch.label = label;
     dispatch.nodes = {static_cast<uint32_t>(program.dispatches.size())};

@@ -34,7 +34,6 @@ class Pattern {
     return ir::Call(graph_, op, operands, attributes);
   }
 
-  // The operator with one result of `shape`; what runs behind it is up to the test.
   void Out(ValueId value) {
     REQUIRE(graph_.AddOutput("out" + std::to_string(outputs_++), value).ok());
   }
@@ -85,8 +84,13 @@ Attributes Window() { return Attributes().I64("stride", 1).I64("padding", 1); }
 // Bytes of the value between two dispatches: written by the first, read by the second.
 constexpr uint64_t Between(uint64_t elements) { return 2 * 4 * elements; }
 
+// Extents of rows that the kernels read in every way they have: one by one and in vectors, held in
+// registers and read again.
+constexpr uint64_t kRowExtents[] = {6, 8, 102, 5000};
+
 TEST_CASE("rms_norm and its activation") {
-  for (uint64_t n : {6, 8, 100}) {  // rows with and without vectors of four, and several blocks
+  for (uint64_t n : kRowExtents) {
+    INFO(n);
     Pattern p;
     const ValueId x = p.In({5, n});
     p.Out(p.Op("silu", {p.Op("rms_norm", {x, p.In({n})}, Epsilon())}));
@@ -190,6 +194,55 @@ TEST_CASE("a product, a bias and an activation") {
   const ValueId y = p.Op("mat_mul_nt", {p.In({5, 7}), p.In({6, 7})});
   p.Out(p.Op("silu", {p.Op("add", {y, p.In({6})})}));
   p.Check({"mat_mul_nt+add+silu"}, "epilogue", 2 * Between(5 * 6));
+}
+
+TEST_CASE("a residual and rms_norm") {
+  for (uint64_t n : kRowExtents) {
+    INFO(n);
+    Pattern p;
+    const ValueId sum = p.Op("add", {p.In({3, n}), p.In({3, n})});
+    p.Out(p.Op("rms_norm", {sum, p.In({n})}, Epsilon()));
+    p.Check({"add+rms_norm"}, "prologue", Between(3 * n));
+  }
+}
+
+TEST_CASE("a residual whose sum is needed, and layer_norm with its activation") {
+  for (uint64_t n : kRowExtents) {
+    INFO(n);
+    Pattern p;
+    const ValueId sum = p.Op("add", {p.In({3, n}), p.In({3, n})});
+    p.Out(sum);
+    p.Out(p.Op("gelu", {p.Op("layer_norm", {sum, p.In({n}), p.In({n})}, Epsilon())}));
+    p.Check({"add+layer_norm+gelu"}, "epilogue, prologue", Between(3 * n) + 4 * 3 * n);
+  }
+}
+
+TEST_CASE("a residual whose sum is needed, and channel_norm") {
+  Pattern p;
+  const ValueId sum = p.Op("add", {p.In({2, 5, 7}), p.In({2, 5, 7})});
+  p.Out(sum);
+  p.Out(p.Op("channel_norm", {sum, p.In({5}), p.In({5})}, Epsilon()));
+  p.Check({"add+channel_norm"}, "prologue", 4 * 2 * 5 * 7);
+}
+
+TEST_CASE("scale, mask and softmax, scaled again") {
+  for (uint64_t n : kRowExtents) {
+    INFO(n);
+    Pattern p;
+    const ValueId scaled = p.Op("scale", {p.In({2, 3, n})}, Attributes().F32("scalar", 0.125f));
+    const ValueId masked = p.Op("add", {scaled, p.In({3, n})});  // one mask for both
+    const ValueId y = p.Op("softmax", {masked}, Attributes().I64("axis", 2));
+    p.Out(p.Op("scale", {y}, Attributes().F32("scalar", 3)));
+    p.Check({"scale+add+softmax+scale"}, "epilogue, prologue", 3 * Between(2 * 3 * n));
+  }
+}
+
+TEST_CASE("scale and log_softmax along the first axis, and what is needed between") {
+  Pattern p;
+  const ValueId scaled = p.Op("scale", {p.In({5, 7})}, Attributes().F32("scalar", 0.125f));
+  p.Out(scaled);
+  p.Out(p.Op("neg", {p.Op("log_softmax", {scaled}, Attributes().I64("axis", 0))}));
+  p.Check({"scale+log_softmax+neg"}, "epilogue, prologue", Between(5 * 7) + 4 * 5 * 7);
 }
 
 }  // namespace

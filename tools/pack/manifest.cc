@@ -146,41 +146,65 @@ absl::Status AddConstants(const Json& row, std::vector<KernelConstant>& constant
   return absl::OkStatus();
 }
 
-// The block of kernels/common/epilogue.glsl, field by field.
-void AddEpilogue(Kernel& kernel) {
-  constexpr int kInputs = OA_EPILOGUE_MAX_INPUTS;  // input 0 is the accumulator, no argument
-  constexpr int kOutputs = OA_EPILOGUE_MAX_OUTPUTS;
-  constexpr int kSlots = OA_EPILOGUE_MAX_SLOTS;
-  for (int k = 1; k < kInputs; ++k) {
+// An elementwise machine in a kernel: the block of kernels/common/prologue.glsl or epilogue.glsl.
+// Inputs and outputs in front of the first ones are registers and have no argument.
+struct Machine {
+  const char* prefix;
+  int first_input, inputs;
+  int first_output, outputs;
+  int slots;
+  uint32_t first_constant;
+};
+constexpr Machine kPrologue = {"p", 0, OA_PROLOGUE_MAX_INPUTS, 1, OA_PROLOGUE_MAX_OUTPUTS,
+                               OA_PROLOGUE_MAX_SLOTS, 96};
+constexpr Machine kEpilogue = {"e", 1, OA_EPILOGUE_MAX_INPUTS, 0, OA_EPILOGUE_MAX_OUTPUTS,
+                               OA_EPILOGUE_MAX_SLOTS, 64};
+
+void AddMachineArguments(const Machine& m, Kernel& kernel) {
+  const auto name = [&](const char* field, int k) { return absl::StrCat(m.prefix, field, k); };
+  for (int k = m.first_input; k < m.inputs; ++k) {
     const std::string extent = absl::StrReplaceAll(
-        "(ecount*(emode#==0)+max(elen#,1)*(emode#!=0))*(4-3*(etype#==1)-2*(etype#==4))*(einputs>#)",
-        {{"#", absl::StrCat(k)}});
-    kernel.arguments.push_back(
-        {absl::StrCat("ein", k), ArgumentKind::kBuffer, Access::kRead, 1, extent});
+        "(@count*(@mode#==0)+max(@len#,1)*(@mode#!=0))*(4-3*(@type#==1)-2*(@type#==4))*(@inputs>#)",
+        {{"#", absl::StrCat(k)}, {"@", m.prefix}});
+    kernel.arguments.push_back({name("in", k), ArgumentKind::kBuffer, Access::kRead, 1, extent});
   }
-  for (int k = 0; k < kOutputs; ++k) {
-    kernel.arguments.push_back({absl::StrCat("eout", k), ArgumentKind::kBuffer, Access::kWrite, 4,
-                                absl::StrCat("ecount*(eoutputs>", k, ")")});
+  for (int k = m.first_output; k < m.outputs; ++k) {
+    kernel.arguments.push_back({name("out", k), ArgumentKind::kBuffer, Access::kWrite, 4,
+                                absl::StrCat(m.prefix, "count*(", m.prefix, "outputs>", k, ")")});
   }
-  const auto scalars = [&](const char* name, int first, int end, ArgumentKind kind) {
-    for (int k = first; k < end; ++k) kernel.arguments.push_back({absl::StrCat(name, k), kind});
+  const auto scalars = [&](const char* field, int first, int end, ArgumentKind kind) {
+    for (int k = first; k < end; ++k) kernel.arguments.push_back({name(field, k), kind});
   };
-  kernel.arguments.push_back({"ecount", ArgumentKind::kU32});
-  scalars("es", 0, kSlots, ArgumentKind::kF32);
-  scalars("ediv", 1, kInputs, ArgumentKind::kU32);
-  scalars("emod", 1, kInputs, ArgumentKind::kU32);
-  scalars("elen", 1, kInputs, ArgumentKind::kU32);
-  uint32_t id = 64;
-  const auto constants = [&](const char* name, int first, int end) {
-    for (int k = first; k < end; ++k) kernel.constants.push_back({absl::StrCat(name, k), id++});
-  };
-  for (const char* name : {"einputs", "eoutputs", "eslots"}) {
-    kernel.constants.push_back({name, id++});
+  kernel.arguments.push_back({absl::StrCat(m.prefix, "count"), ArgumentKind::kU32});
+  scalars("s", 0, m.slots, ArgumentKind::kF32);
+  for (const char* field : {"div", "mod", "len"}) {
+    scalars(field, m.first_input, m.inputs, ArgumentKind::kU32);
   }
-  constants("emode", 1, kInputs);
-  constants("etype", 1, kInputs);
-  constants("ecode", 0, kSlots);
-  constants("eoreg", 0, kOutputs);
+}
+
+void AddMachineConstants(const Machine& m, Kernel& kernel) {
+  uint32_t id = m.first_constant;
+  const auto constants = [&](const char* field, int first, int end) {
+    for (int k = first; k < end; ++k) {
+      kernel.constants.push_back({absl::StrCat(m.prefix, field, k), id++});
+    }
+  };
+  for (const char* field : {"inputs", "outputs", "slots"}) {
+    kernel.constants.push_back({absl::StrCat(m.prefix, field), id++});
+  }
+  constants("mode", m.first_input, m.inputs);
+  constants("type", m.first_input, m.inputs);
+  constants("code", 0, m.slots);
+  constants("oreg", 0, m.outputs);
+}
+
+absl::Status AddMachineIf(const Json& row, const char* key, const Machine& machine,
+                          Kernel& kernel) {
+  OA_ASSIGN_OR_RETURN(const bool wanted, ReadFlag(row, key, false));
+  if (!wanted) return absl::OkStatus();
+  AddMachineArguments(machine, kernel);
+  AddMachineConstants(machine, kernel);
+  return absl::OkStatus();
 }
 
 absl::Status ReadVariant(const Json& variant, Kernel& kernel) {
@@ -215,16 +239,16 @@ absl::Status ReadVariant(const Json& variant, Kernel& kernel) {
 }
 
 absl::Status AddRow(const Json& row, std::vector<Kernel>& kernels) {
-  OA_RETURN_IF_ERROR(RequireKeys(
-      row, {"name", "source", "arguments", "records", "constants", "epilogue", "variants"}));
+  OA_RETURN_IF_ERROR(RequireKeys(row, {"name", "source", "arguments", "records", "constants",
+                                       "prologue", "epilogue", "variants"}));
   Kernel kernel;
   OA_ASSIGN_OR_RETURN(kernel.base, ReadText(row, "name"));
   OA_RETURN_IF_ERROR(ReadText(row, "source").status());
   OA_RETURN_IF_ERROR(AddArguments(row, "arguments", kernel.arguments));
   OA_RETURN_IF_ERROR(AddArguments(row, "records", kernel.records));
   OA_RETURN_IF_ERROR(AddConstants(row, kernel.constants));
-  OA_ASSIGN_OR_RETURN(const bool epilogue, ReadFlag(row, "epilogue", false));
-  if (epilogue) AddEpilogue(kernel);
+  OA_RETURN_IF_ERROR(AddMachineIf(row, "prologue", kPrologue, kernel));
+  OA_RETURN_IF_ERROR(AddMachineIf(row, "epilogue", kEpilogue, kernel));
   OA_ASSIGN_OR_RETURN(const Json variants, ReadList(row, "variants"));
   if (variants.empty()) return Wrong("it has no variants.");
   for (size_t i = 0; i < variants.size(); ++i) {
