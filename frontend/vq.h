@@ -25,8 +25,8 @@ struct VqEmaState {
   Matrix cluster_size;  // [K]: decayed number of them
   Matrix codebook;      // [K, D]: their quotient
 };
-// The next state after a batch of latents [N, D] with indices I32 [N], of which those outside [0, K)
-// count for no code:
+// The next state after a batch of latents [N, D] with indices I32 [N], of which those outside
+// [0, K) count for no code:
 //   size = decay * cluster_size + (1 - decay) * count
 //   sum = decay * embed_sum + (1 - decay) * sum of the code's latents
 //   code = sum / max(size, epsilon); with `normalize` divided by its root mean square, if > epsilon

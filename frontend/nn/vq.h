@@ -14,7 +14,7 @@ struct VectorQuantizerOptions {
   float epsilon = 1e-5f;
   float dead_threshold = 0;  // codes that fewer latents use are revived; 0: none
   uint32_t revival_seed = 1;
-  bool normalize = false;  // codes to root mean square 1
+  bool normalize = false;                     // codes to root mean square 1
   std::optional<init::Initialiser> codebook;  // the default is normal with deviation 1
   uint64_t seed = 1;                          // of the default
 };

@@ -25,7 +25,7 @@ struct IndexLists {
 };
 absl::StatusOr<IndexLists> EmitIndexLists(LowerContext& ctx, const IndexedRows& by);
 
-// y[n, :] = table[indices[n], :], zeros for an index outside the table; emits nothing for no element.
+// y[n, :] = table[indices[n], :], zeros for an index outside the table. Nothing when y is empty.
 absl::Status EmitRowGather(LowerContext& ctx, const IndexedRows& by, BufferSlice table,
                            uint64_t columns, BufferSlice y);
 

@@ -30,7 +30,7 @@ absl::Status InferAssign(InferContext& ctx) {
   return ctx.AddResult(DType::F32, latent);
 }
 
-// Loop iterations of the CPU kernel for one tile of codes: one per 8 columns, and those around them.
+// Loop iterations of the CPU kernel for one tile of codes: one per 8 columns, and those around.
 constexpr uint64_t kCpuSlice = 8, kTileIterations = 12;
 // A share of the codes takes a CPU device at most this many, where one tile does not take more.
 constexpr uint64_t kMostIterations = 20000;
@@ -186,9 +186,8 @@ absl::Status LowerEma(LowerContext& ctx) {
   const BufferSlice sums = ctx.Scratch("sums", DType::F32, {codes, columns});
   OA_RETURN_IF_ERROR(EmitListSums(ctx, by, lists, ctx.in(0), columns, sums));
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("vq_ema_update_f32"));
-  OA_ASSIGN_OR_RETURN(
-      const uint64_t groups,
-      ctx.RowGroups(codes, 2 * CeilDiv(columns, kernel->local_size[0]) + 4));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups,
+                      ctx.RowGroups(codes, 2 * CeilDiv(columns, kernel->local_size[0]) + 4));
   KernelCall call(kernel);
   call.Buffer(sums).Buffer(lists.ends).Buffer(ctx.in(0)).Buffer(ctx.in(2)).Buffer(ctx.in(3));
   for (int i = 0; i < 3; ++i) call.Buffer(ctx.out(i));

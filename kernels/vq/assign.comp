@@ -1,12 +1,13 @@
 // vq_assign: the code nearest to each row: the smallest k with the smallest
 //   distance[n, k] = sum_d (latent[n, d] - codebook[k, d])^2, in that form, so that ties stay ties.
-// Shapes:   latent [rows, columns], codebook [codes, columns], keys and indices U32 [shares, rows].
-// Cost:     3 rows codes columns flops; reads rows codes columns / 8 bytes, writes 8 a row and share.
+// Shapes:   latent [rows, columns], codebook [codes, columns], keys, indices U32 [shares, rows].
+// Cost:     3 rows codes columns flops; reads rows codes columns / 8 bytes, writes at most 8 bytes
+//           a row and share.
 // Numerics: fp32, d ascending, the same operations for every code.
-// Design:   like blas/matmul.comp: 16 x 16 invocations compare 64 rows with 64 codes at a time, slices
-//           of 16 columns through shared memory, 4 x 4 distances an invocation in registers; the next
-//           slice is read while one is used. The best of each row stays in registers until all codes
-//           of the share have been seen.
+// Design:   like blas/matmul.comp: 16 x 16 invocations compare 64 rows with 64 codes at a time,
+//           slices of 16 columns through shared memory, 4 x 4 distances an invocation in registers;
+//           the next slice is read while one is used. The best of each row stays in registers until
+//           all codes of the share have been seen.
 #version 460
 #include "vq/assign.glsl"
 

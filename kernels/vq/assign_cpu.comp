@@ -1,10 +1,10 @@
 // vq_assign, CPU variant: the smallest k with the smallest
 //   distance[n, k] = sum_d (latent[n, d] - codebook[k, d])^2, in that form, so that ties stay ties.
-// Shapes:   latent [rows, columns], codebook [codes, columns], keys and indices U32 [shares, rows].
+// Shapes:   latent [rows, columns], codebook [codes, columns], keys, indices U32 [shares, rows].
 // Cost:     3 rows codes columns flops; reads rows codes columns / 2 bytes, mostly from cache.
 // Numerics: fp32, d ascending, the same operations for every code.
-// Design:   like blas/matmul_cpu.comp: a workgroup is one subgroup of 8 and compares 16 rows with 16
-//           codes at a time; lanes are codes, and 8 columns of a row are handed around by shuffles.
+// Design:   like blas/matmul_cpu.comp: a workgroup is one subgroup of 8 and compares 16 rows with
+//           16 codes at a time; lanes are codes, 8 columns of a row are handed around by shuffles.
 #version 460
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_arithmetic : require

@@ -2,7 +2,7 @@
 //   size = decay cluster_size[k] + (1 - decay) count
 //   sum = decay embed_sum[k, :] + (1 - decay) sums[k, :]
 //   code = sum / max(size, epsilon); with normalize divided by its root mean square, if > epsilon
-//   A code with size < dead_threshold is revived: code = sum = a latent row chosen by hash, size = 1.
+//   A code with size < dead_threshold is revived: code = sum = a latent row by hash, size = 1.
 // Shapes:   sums, embed_sum, next_sum, next_codebook [codes, columns], ends U32 [codes], latent
 //           [rows, columns], cluster_size, next_size [codes].
 // Cost:     reads 8 (with normalize 16) and writes 8 bytes an element of the codebook.

@@ -42,4 +42,15 @@ std::vector<double> DrawExperts(size_t count, size_t experts, uint64_t seed, siz
   return indices;
 }
 
+Tensor DistinctExperts(uint64_t tokens, uint64_t routes, uint64_t experts, bool drop) {
+  Tensor indices(DType::I32, {tokens, routes});
+  for (uint64_t t = 0; t < tokens; ++t) {
+    for (uint64_t k = 0; k < routes; ++k) {
+      indices[t * routes + k] = static_cast<double>((t * t + 3 * t + k * (1 + t % 2)) % experts);
+    }
+    if (drop && t % 3 == 1) indices[t * routes] = t % 2 == 0 ? -1 : static_cast<double>(experts);
+  }
+  return indices;
+}
+
 }  // namespace oa::reference

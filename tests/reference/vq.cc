@@ -78,10 +78,10 @@ ReferenceOp AssignOp() {
                           Values(DType::F32, {4, 1}, {3, kNan, -3, 0})},
                          {},
                          kExact});
-  row.samples.push_back({{Values(DType::F32, {3, 1}, {0, kInf, 1}),
-                          Values(DType::F32, {3, 1}, {kNan, 0, 1})},
-                         {},
-                         kExact});
+  row.samples.push_back(
+      {{Values(DType::F32, {3, 1}, {0, kInf, 1}), Values(DType::F32, {3, 1}, {kNan, 0, 1})},
+       {},
+       kExact});
   row.rejections = {
       {"a latent of rank 1", {Uniform({3}), Uniform({4, 3})}},
       {"a latent of rank 3", {Uniform({5, 3, 1}), Uniform({4, 3})}},

@@ -1,5 +1,5 @@
-// A graph recorded through the frontend together with the data of its inputs, for tests that compare
-// several operators with one another.
+// A graph recorded through the frontend together with the data of its inputs, for tests that
+// compare several operators with one another.
 #ifndef OA_TESTS_SUPPORT_RECORDING_H_
 #define OA_TESTS_SUPPORT_RECORDING_H_
 

@@ -1,5 +1,5 @@
-// Sums of rows by index (scatter_add_rows, the gradient of gather, vq_ema_update) with the kernels of
-// CPU devices and of GPUs: many rows of one index, few and many columns, by scan and by lists.
+// Sums of rows by index (scatter_add_rows, the gradient of gather, vq_ema_update) with the kernels
+// of CPU devices and of GPUs: many rows of one index, few and many columns, by scan and by lists.
 #include <doctest/doctest.h>
 
 #include "tests/support/recording.h"

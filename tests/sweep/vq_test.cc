@@ -1,5 +1,5 @@
 // Vector quantisation beyond single operators: golden vectors, the kernels of GPUs, codebooks that
-// are searched in shares, ties across tiles and shares, revival, and the straight-through estimator.
+// are searched in shares, ties across tiles and shares, revival, the straight-through estimator.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -70,10 +70,11 @@ Tensor Numbers(uint64_t count) {
 TEST_CASE("vq: golden revival rows of the oracle") {
   for (const Revival& r : GoldenRevivals()) {
     const Tensor state(DType::F32, {r.code + 1, 1}), sizes(DType::F32, {r.code + 1});
-    const std::vector<Tensor> next = OracleOf("vq_ema_update").forward(
-        std::vector<Tensor>{Numbers(r.latents), Tensor(DType::I32, {r.latents}), state, sizes,
-                            state},
-        EmaAttributes(1, 1, r.seed, false));
+    const std::vector<Tensor> next =
+        OracleOf("vq_ema_update")
+            .forward(std::vector<Tensor>{Numbers(r.latents), Tensor(DType::I32, {r.latents}), state,
+                                         sizes, state},
+                     EmaAttributes(1, 1, r.seed, false));
     CHECK_EQ(next[2][r.code], static_cast<double>(r.row));
   }
 }
@@ -139,8 +140,8 @@ TEST_CASE("vq: revived codes are latent rows, bit for bit, and nothing else is")
   }
 }
 
-// A codebook of `codes` that repeats after `period` codes: every row has ties, in other tiles and in
-// other shares of the search, and the first of each must win.
+// A codebook of `codes` that repeats after `period` codes: every row has ties, in other tiles and
+// in other shares of the search, and the first of each must win.
 void CheckTies(uint64_t rows, uint64_t codes, uint64_t period, uint64_t columns) {
   INFO(rows, " rows, ", codes, " codes, ", columns, " columns");
   Tensor codebook = Fill(reference::Uniform({codes, columns}), 5);
@@ -153,8 +154,8 @@ void CheckTies(uint64_t rows, uint64_t codes, uint64_t period, uint64_t columns)
       Must(ml::matrix::vq_assign(latent, recording.Input("codebook", codebook)));
   recording.Output("indices", found.indices);
   recording.Output("quantized", found.quantized);
-  const std::vector<Tensor> expected = OracleOf("vq_assign").forward(
-      std::vector<Tensor>{recording.Value("latent"), codebook}, {});
+  const std::vector<Tensor> expected =
+      OracleOf("vq_assign").forward(std::vector<Tensor>{recording.Value("latent"), codebook}, {});
   for (double index : expected[0].data) CHECK(index < static_cast<double>(period));
   for (const RunOptions& way : Ways()) {
     recording.Run(way);

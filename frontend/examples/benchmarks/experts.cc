@@ -46,8 +46,7 @@ absl::Status RecordMoe(Graph& g, const MoeSizes& s, bool train) {
                       matrix::moe_expert_plan(top.indices, s.experts));
   OA_ASSIGN_OR_RETURN(const Matrix rows,
                       ml::matrix::moe_gather(x, plan.packed_token, plan.inverse));
-  OA_ASSIGN_OR_RETURN(const Matrix up,
-                      ml::matrix::grouped_linear_m(rows, w1, b1, plan.offsets));
+  OA_ASSIGN_OR_RETURN(const Matrix up, ml::matrix::grouped_linear_m(rows, w1, b1, plan.offsets));
   OA_ASSIGN_OR_RETURN(const Matrix h, ml::matrix::silu_mul(up, s.hidden));
   OA_ASSIGN_OR_RETURN(const Matrix down, ml::matrix::grouped_linear_m(h, w2, b2, plan.offsets));
   OA_ASSIGN_OR_RETURN(const Matrix y,
