@@ -135,7 +135,8 @@ void main() {
   uint tiles = codes / kTile + uint(codes % kTile != 0u);
   uint per_share = tiles / shares + uint(tiles % shares != 0u);
   uint blocks = rows / kTile + uint(rows % kTile != 0u);
-  OA_FOR_EACH_ROW(unit, oa_mul_saturated(blocks, shares)) {
+  uint units = columns == 0u ? 0u : oa_mul_saturated(blocks, args.shares);
+  OA_FOR_EACH_ROW(unit, units) {
     uint share = unit / blocks, row0 = (unit - share * blocks) * kTile;
     uint tile = min(oa_mul_saturated(share, per_share), tiles);
     uint tile_end = min(oa_add_saturated(tile, per_share), tiles);

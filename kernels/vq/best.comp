@@ -20,7 +20,7 @@ OA_PUSH(Args);
 void main() {
   U32In keys = args.keys, codes = args.codes;
   uint rows = args.rows, shares = args.shares;
-  OA_FOR_EACH(n, rows) {
+  OA_FOR_EACH(n, shares == 0u ? 0u : rows) {
     uint key = keys.v[n], code = codes.v[n];
     for (uint s = 1; s < shares; ++s) {
       uint other = keys.v[s * rows + n];

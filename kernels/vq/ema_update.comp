@@ -45,13 +45,13 @@ void main() {
   F32In sums = args.sums, embed_sum = args.embed_sum;
   U32In ends = args.ends, latent = args.latent;
   U32Out next_sum = args.next_sum, next_codebook = args.next_codebook;
-  uint rows = max(args.rows, 1u), columns = args.columns;
+  uint rows = args.rows, columns = args.columns;
   float decay = args.decay, epsilon = args.epsilon, threshold = args.dead_threshold;
   OA_FOR_EACH_ROW(k, args.codes) {
     uint base = k * columns;
     float count = float(ends.v[k] - (k > 0u ? ends.v[k - 1u] : 0u));
     float size = decay * args.cluster_size.v[k] + (1.0 - decay) * count;
-    bool dead = size < threshold;
+    bool dead = size < threshold && rows > 0u;
     float divisor = size < epsilon ? epsilon : size;
     float rms = 1.0;
     if (normalize_codes != 0u) {
@@ -63,12 +63,13 @@ void main() {
       rms = sqrt(workgroup_sum(squares) / float(columns));
       if (!(rms > epsilon)) rms = 1.0;
     }
-    uint from = revive(k, args.seed) % rows * columns;
+    uint from = revive(k, args.seed) % max(rows, 1u) * columns;
     OA_FOR_EACH_COLUMN(d, columns) {
       float sum = decay * embed_sum.v[base + d] + (1.0 - decay) * sums.v[base + d];
-      uint copied = latent.v[from + d];
-      next_sum.v[base + d] = dead ? copied : floatBitsToUint(sum);
-      next_codebook.v[base + d] = dead ? copied : floatBitsToUint(sum / divisor / rms);
+      uint next = floatBitsToUint(sum), code = floatBitsToUint(sum / divisor / rms);
+      if (dead) next = code = latent.v[from + d];
+      next_sum.v[base + d] = next;
+      next_codebook.v[base + d] = code;
     }
     if (gl_LocalInvocationID.x == 0u) args.next_size.v[k] = dead ? 1.0 : size;
   }
