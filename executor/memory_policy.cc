@@ -56,15 +56,14 @@ void ChooseUnified(const MemorySnapshot& memory, const Picker& picker, uint32_t 
       (memory.types[shared].flags & kCached) == 0 && picker.Pick({kVisible | kCached}).has_value();
 }
 
-// Up to here, a few writes across the bus cost less than a copy on the device and its barrier.
-constexpr uint64_t kSmallIoBytes = uint64_t{64} << 10;
-
-// Arenas stay on the card, in memory that the host does not see: kernels use it at full speed (an
-// H200 writes 4.3 TB/s there and 1.8 TB/s where the host can see it). Only few inputs are written
-// across the bus; outputs never are read that way.
-void ChooseDiscrete(const Picker& picker, uint32_t local, uint64_t io_bytes, MemoryPolicy& policy) {
+// Arenas stay on the card. Inputs are written across the bus when the host can see enough of it;
+// outputs never are read that way.
+void ChooseDiscrete(const MemorySnapshot& memory, const Picker& picker, uint32_t local,
+                    uint64_t io_bytes, MemoryPolicy& policy) {
   const std::optional<uint32_t> bar = picker.Pick({kLocal | kVisible | kCoherent});
-  const bool direct = bar.has_value() && io_bytes <= kSmallIoBytes;
+  // Without resizable BAR the window is 256 MiB for all programs together: leave half of it.
+  const bool direct =
+      bar.has_value() && io_bytes <= memory.heaps[memory.types[*bar].heap].size_bytes / 2;
   policy.arena = {local, false};
   policy.io = {direct ? *bar : local, direct};
   policy.arguments = {bar.value_or(policy.upload.type), true};
@@ -94,7 +93,7 @@ absl::StatusOr<MemoryPolicy> ChooseMemory(const MemorySnapshot& memory, uint32_t
   if (memory.unified && shared) {
     ChooseUnified(memory, picker, *shared, policy);
   } else {
-    ChooseDiscrete(picker, *local, io_bytes, policy);
+    ChooseDiscrete(memory, picker, *local, io_bytes, policy);
   }
   return policy;
 }

@@ -47,8 +47,8 @@ struct MemoryPolicy {
 absl::StatusOr<MemoryPolicy> ChooseMemory(const MemorySnapshot& memory, uint32_t allowed_types,
                                           uint64_t io_bytes);
 
-// The same memory, used as on a discrete GPU: tests run the staging paths on devices that do not
-// need them.
+// The same memory, used as on a discrete GPU without resizable BAR: tests run the staging paths on
+// devices that do not need them.
 MemoryPolicy StageEverything(MemoryPolicy policy);
 
 }  // namespace oa::exec

@@ -44,28 +44,26 @@ TEST_CASE("a CPU driver works in one mapped memory") {
   CHECK_FALSE(policy.stage_outputs);
 }
 
-TEST_CASE("a GPU stages inputs and outputs, even where the host sees all of its memory") {
-  for (uint64_t bar_bytes : {80 * kGiB, 256 * kMiB}) {
-    const MemoryPolicy policy = Choose(Nvidia(bar_bytes), kGiB);
-    CHECK(policy.arena.type == 1);
-    CHECK_FALSE(policy.arena.mapped);
-    CHECK(policy.io.type == 1);
-    CHECK_FALSE(policy.io.mapped);
-    CHECK(policy.arguments.type == 4);
-    CHECK(policy.upload.type == 2);
-    CHECK(policy.readback.type == 3);
-    CHECK(policy.stage_inputs);
-    CHECK(policy.stage_outputs);
-  }
-}
-
-TEST_CASE("a GPU takes few inputs directly and copies outputs out") {
-  const MemoryPolicy policy = Choose(Nvidia(256 * kMiB), 64 << 10);
+TEST_CASE("a GPU with resizable BAR takes inputs directly and copies outputs out") {
+  const MemoryPolicy policy = Choose(Nvidia(80 * kGiB), kGiB);
+  CHECK(policy.arena.type == 1);
+  CHECK_FALSE(policy.arena.mapped);
   CHECK(policy.io.type == 4);
   CHECK(policy.io.mapped);
+  CHECK(policy.arguments.type == 4);
+  CHECK(policy.upload.type == 2);
+  CHECK(policy.readback.type == 3);
   CHECK_FALSE(policy.stage_inputs);
   CHECK(policy.stage_outputs);
-  CHECK(Choose(Nvidia(256 * kMiB), (64 << 10) + 1).stage_inputs);
+}
+
+TEST_CASE("a small BAR is used for small inputs only") {
+  CHECK_FALSE(Choose(Nvidia(256 * kMiB), 128 * kMiB).stage_inputs);
+  const MemoryPolicy policy = Choose(Nvidia(256 * kMiB), 129 * kMiB);
+  CHECK(policy.stage_inputs);
+  CHECK(policy.io.type == 1);
+  CHECK_FALSE(policy.io.mapped);
+  CHECK(policy.arguments.type == 4);
 }
 
 TEST_CASE("a GPU whose memory the host cannot see stages both ways") {
@@ -113,7 +111,6 @@ TEST_CASE("types that need other features or are not allowed are left alone") {
                           0});
   CHECK(Choose(memory, 4).arena.type == 2);
   CHECK(Choose(memory, 4, ~(1u << 5)).stage_inputs);
-  CHECK_FALSE(Choose(memory, 4).stage_inputs);
   CHECK(absl::IsFailedPrecondition(ChooseMemory(memory, 1u << 2, 4).status()));
   CHECK(absl::IsFailedPrecondition(ChooseMemory({}, ~0u, 4).status()));
 }
