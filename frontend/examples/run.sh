@@ -82,7 +82,7 @@ show "$bin/oa-run" "$out/${name}_eval.oax" ${device[@]+"${device[@]}"} "${held_o
   --params "$out/$name.safetensors" --json > "$out/held_out.json"
 finish
 
-# goal is "OUTPUT >= NUMBER" or "OUTPUT <= NUMBER", about the mean or count over the held-out data.
+# goal is "OUTPUT RELATION NUMBER", for example "correct >= 350", about the mean or count over the held-out data.
 read -r metric relation bound <<< "$goal"
 value=$(sed -n "s/.*\"event\":\"epoch\".*\"$metric\":\([-+.0-9e]*\).*/\1/p" "$out/held_out.json")
 [ -n "$value" ] || fail "the evaluation reports no '$metric', see $out/held_out.json"

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "frontend/examples/digits/digits_model.h"
+#include "frontend/examples/digits_cnn/digits_cnn_model.h"
 #include "frontend/examples/mamba3/mamba3_model.h"
+#include "frontend/examples/transformer/transformer_model.h"
 #include "frontend/oa.h"
 #include "ir/compile.h"
 #include "ir/graph.h"
@@ -38,6 +40,35 @@ absl::Status Mamba3Step(Graph& graph) {
   model.batch = 2;
   model.length = 20;
   return examples::RecordByteLmTraining(graph, model);
+}
+
+absl::Status DigitsCnnStep(Graph& graph) {
+  examples::DigitsCnnOptions options;
+  options.batch = 6;
+  options.channels = 5;
+  return examples::RecordDigitsCnnTraining(graph, options);
+}
+
+examples::ByteLm SmallTransformer() {
+  examples::ByteLm model;
+  model.logits = examples::Transformer({.width = 12,
+                                        .heads = 2,
+                                        .layers = 2,
+                                        .experts = 3,
+                                        .experts_per_token = 2,
+                                        .hidden = 5});
+  model.batch = 2;
+  model.length = 7;
+  model.window = 7;
+  return model;
+}
+
+absl::Status TransformerStep(Graph& graph) {
+  return examples::RecordByteLmTraining(graph, SmallTransformer());
+}
+
+absl::Status TransformerGenerate(Graph& graph) {
+  return examples::RecordByteLmGeneration(graph, SmallTransformer());
 }
 
 // Regression with broadcasting, a squared error and Nesterov momentum.
@@ -106,6 +137,14 @@ std::vector<GoldenModel> GoldenModels() {
       {"digits_step", DigitsStep,
        {{"images", Integers(U8, {16, 64}, 0, 16)}, {"labels", Integers(U8, {16}, 0, 9)}},
        3, 2e-5f, 2e-4f},
+      {"digits_cnn_step", DigitsCnnStep,
+       {{"images", Integers(U8, {6, 64}, 0, 16)}, {"labels", Integers(U8, {6}, 0, 9)}},
+       3, 2e-5f, 2e-4f},
+      {"transformer_step", TransformerStep, {{"bytes", Integers(U8, {2, 8}, 0, 255)}}, 3, 2e-5f,
+       2e-4f},
+      {"transformer_generate", TransformerGenerate,
+       {{"bytes", Integers(U8, {1, 7}, 0, 255)}, {"last", Integers(I32, {1}, 0, 6)}}, 1, 2e-5f,
+       2e-4f},
       {"sgd_regression", SgdRegression,
        {{"x", Uniform({7, 5})}, {"target", Uniform({7, 3}, 0, 2)}}, 4, 1e-5f, 1e-4f},
       {"shapes_and_indices", ShapesAndIndices, {{"tokens", Integers(U8, {3, 4}, 0, 12)}}, 1,

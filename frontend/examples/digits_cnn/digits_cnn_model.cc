@@ -79,7 +79,6 @@ struct Builder {
     OA_ASSIGN_OR_RETURN(const ml::matrix::MaxPool2dResult pooled,
                         ml::matrix::max_pool_2d(x, 2, 2, 0));
     OA_ASSIGN_OR_RETURN(x, Block("third", pooled.output, 2 * channels));
-    OA_ASSIGN_OR_RETURN(x, ml::matrix::adaptive_avg_pool_2d(x, 2, 2));
     OA_ASSIGN_OR_RETURN(x, matrix::reshape(x, {static_cast<int64_t>(x.extent(0)), -1}));
     const nn::Linear classes(graph, prefix + "classes", x.extent(1), kDigitClasses);
     return classes(x);

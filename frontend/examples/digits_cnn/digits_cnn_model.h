@@ -2,7 +2,7 @@
 //
 //   pixels -> zero mean, unit variance per image
 //          -> 2 x (3x3 convolution, batch norm, relu) -> 2x2 maxima
-//          -> 3x3 convolution with twice the channels, batch norm, relu -> means over the image
+//          -> 3x3 convolution with twice the channels, batch norm, relu
 //          -> 10 classes
 //
 // Training sees every image moved by up to a pixel in both directions, drawn anew in every replay.
@@ -19,7 +19,7 @@
 namespace oa::examples {
 
 struct DigitsCnnOptions {
-  uint64_t batch = 32;
+  uint64_t batch = 16;
   uint64_t channels = 16;
   StepOptions step = {.learning_rate = 3e-3f, .weight_decay = 0.05f};
   uint64_t seed = 1;  // of the moves

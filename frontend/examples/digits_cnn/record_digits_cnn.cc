@@ -1,5 +1,5 @@
 // Records the convolutional digits classifier: `record_digits_cnn FOLDER` writes
-// digits_cnn_train.oag (one training step on 32 images) and digits_cnn_eval.oag (evaluation of 360
+// digits_cnn_train.oag (one training step on 16 images) and digits_cnn_eval.oag (evaluation of 360
 // images) into FOLDER.
 #include "frontend/examples/common/digits_data.h"
 #include "frontend/examples/common/record_main.h"
