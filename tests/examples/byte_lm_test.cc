@@ -10,7 +10,10 @@
 #include "absl/strings/match.h"
 #include "frontend/examples/byte_lm/sampler.h"
 #include "frontend/examples/byte_lm/windows.h"
+#include "frontend/examples/transformer/transformer_model.h"
 #include "ir/graph.h"
+#include "tests/support/device.h"
+#include "tests/support/run_graph.h"
 
 namespace oa::examples {
 namespace {
@@ -158,6 +161,27 @@ TEST_CASE("byte_lm: generation may have a model of its own, with states and one 
   CHECK_EQ(calls, 1);
   CHECK_EQ(Interface(graph),
            std::vector<std::string>{"bytes u8 [1, 1]", "last i32 [1]", "logits f32 [1, 256]"});
+}
+
+TEST_CASE("byte_lm: the Transformer does not see what follows a byte") {
+  if (testing::TestDevice() == nullptr) return;
+  ByteLm model = SmallModel();
+  model.logits = Transformer({.width = 12, .heads = 2, .layers = 2, .experts = 3, .hidden = 5});
+  model.window = 6;
+  Graph graph("generate");
+  const absl::Status status = RecordByteLmGeneration(graph, model);
+  REQUIRE_MESSAGE(status.ok(), status.ToString());
+  const auto logits = [&](std::vector<uint8_t> bytes) {
+    const absl::StatusOr<exec::TensorMap> outputs = testing::RunGraph(
+        graph.ir(), {{"bytes", std::move(bytes)}, {"last", testing::Bytes{3, 0, 0, 0}}});
+    REQUIRE_MESSAGE(outputs.ok(), outputs.status().ToString());
+    return outputs->at("logits");
+  };
+  const testing::Bytes expected = logits({10, 20, 30, 40, 50, 60});
+  const bool blind = logits({10, 20, 30, 40, 70, 80}) == expected;
+  const bool attentive = logits({11, 20, 30, 40, 50, 60}) != expected;
+  CHECK(blind);
+  CHECK(attentive);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct ByteLm {
   ByteModel generation_logits;
   uint64_t batch = 16;
   uint64_t length = 64;
-  uint64_t held_out_batch = 42;
+  uint64_t held_out_batch = 43;  // half of the held-out windows of 64 bytes
   uint64_t window = 64;
   StepOptions step;
 };
