@@ -3,9 +3,9 @@
 #
 #   frontend/examples/run.sh EXAMPLE [--short] [--device NAME]
 #
-# All examples run in the same way: a C++ program records the graphs, oa-compile makes plans of them,
-# oa-run replays the training step on mini-batches and then the evaluation. Exit code 1 means that
-# the held-out result misses the example's goal.
+# All examples run in the same way: a C++ program records the graphs, oa-compile makes plans of
+# them, oa-run replays the training step on mini-batches and then the evaluation. Exit code 1 means
+# that the held-out result misses the example's goal.
 #
 #   --short        train less and ask for less, as the tests do
 #   --device NAME  index or part of the name, see `oa-run devices`
@@ -82,7 +82,7 @@ show "$bin/oa-run" "$out/${name}_eval.oax" ${device[@]+"${device[@]}"} "${held_o
   --params "$out/$name.safetensors" --json > "$out/held_out.json"
 finish
 
-# goal is "OUTPUT RELATION NUMBER", for example "correct >= 350", about the mean or count over the held-out data.
+# goal is "OUTPUT RELATION NUMBER", for example "correct >= 350", over all held-out data.
 read -r metric relation bound <<< "$goal"
 value=$(sed -n "s/.*\"event\":\"epoch\".*\"$metric\":\([-+.0-9e]*\).*/\1/p" "$out/held_out.json")
 [ -n "$value" ] || fail "the evaluation reports no '$metric', see $out/held_out.json"

@@ -51,12 +51,8 @@ absl::Status DigitsCnnStep(Graph& graph) {
 
 examples::ByteLm SmallTransformer() {
   examples::ByteLm model;
-  model.logits = examples::Transformer({.width = 12,
-                                        .heads = 2,
-                                        .layers = 2,
-                                        .experts = 3,
-                                        .experts_per_token = 2,
-                                        .hidden = 5});
+  model.logits = examples::Transformer(
+      {.width = 12, .heads = 2, .layers = 2, .experts = 3, .experts_per_token = 2, .hidden = 5});
   model.batch = 2;
   model.length = 7;
   model.window = 7;
