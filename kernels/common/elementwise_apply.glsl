@@ -47,7 +47,8 @@ OA_T oa_signum(OA_T x) {
 
 #define OA_CASE(code, value) y = mix(y, OA_T(value), OA_BOOL(op == code));
 
-// Result of one instruction: operands a and b, scalar s.
+// Result of one instruction: operands a and b, scalar s. `precise`, so that no compiler contracts the
+// product of one instruction with the sum of the next: fused programs round as separate ones do.
 OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
   OA_T e = oa_exp(oa_exponent(op, a));
   OA_T sigmoid = 1.0 / (1.0 + e);
@@ -57,7 +58,7 @@ OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
   OA_BOOL positive = oa_less(OA_T(0.0), a);
   OA_BOOL below = oa_less(a, OA_T(s)), above = oa_less(OA_T(s), a);
   OA_BOOL near = oa_less(abs(a), OA_T(s));
-  OA_T y = a;
+  precise OA_T y = a;
   OA_CASE(OA_EW_ADD, a + b)
   OA_CASE(OA_EW_SUB, a - b)
   OA_CASE(OA_EW_MUL, a * b)
@@ -67,8 +68,9 @@ OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
   OA_CASE(OA_EW_SUB_SCALAR, a - s)
   OA_CASE(OA_EW_DIV_SCALAR, a / s)
   OA_CASE(OA_EW_POW, power)
-  OA_CASE(OA_EW_CLAMP_MIN, mix(a, OA_T(s), below))
-  OA_CASE(OA_EW_CLAMP_MAX, mix(a, OA_T(s), above))
+  // Some drivers make a maximum of the comparison, which drops NaN.
+  OA_CASE(OA_EW_CLAMP_MIN, mix(mix(a, OA_T(s), below), a, isnan(a)))
+  OA_CASE(OA_EW_CLAMP_MAX, mix(mix(a, OA_T(s), above), a, isnan(a)))
   OA_CASE(OA_EW_EQUAL, oa_indicator(oa_equal(a, OA_T(s))))
   OA_CASE(OA_EW_GREATER_EQUAL, oa_indicator(oa_at_least(a, OA_T(s))))
   OA_CASE(OA_EW_EQUAL_BITS, oa_indicator(oa_same_bits(a, OA_T(s))))

@@ -203,6 +203,7 @@ TEST_CASE("elementwise: special values") {
       {OA_EW_BCE_BWD, 0, 1, 1, -1},
       {OA_EW_BCE_BWD, 0, 0, 0, 1},
       {OA_EW_CLAMP_MIN, 1, kNan, 0, kNan},
+      {OA_EW_CLAMP_MAX, 1, kNan, 0, kNan},
       {OA_EW_MASK_NONZERO, 0, 5, 0, 0},
       {OA_EW_EQUAL, 1, kNan, 0, 0},
       {OA_EW_EQUAL_AB, 0, kInf, kInf, 1},
