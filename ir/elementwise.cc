@@ -169,6 +169,7 @@ EwInput BroadcastInput(BufferSlice slice, DType dtype, absl::Span<const uint64_t
 int EwArity(uint8_t op) { return Row(op).arity; }
 const char* EwName(uint8_t op) { return Row(op).name; }
 uint32_t EwFlops(uint8_t op) { return Row(op).flops; }
+bool EwIsCheap(uint8_t op) { return op < kOpcodeCount && Row(op).flops <= 4; }
 
 std::string EwText(const EwProgram& program) {
   std::string text;

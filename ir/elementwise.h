@@ -68,6 +68,9 @@ int EwArity(uint8_t op);
 const char* EwName(uint8_t op);
 // Approximate floating-point operations per element.
 uint32_t EwFlops(uint8_t op);
+// Whether a prologue can execute the opcode: at most four operations, because a kernel makes its
+// operand anew each time it reads it.
+bool EwIsCheap(uint8_t op);
 
 // "t0 = silu(in0); t1 = mul(t0, in1); out0 = t1".
 std::string EwText(const EwProgram& program);

@@ -91,6 +91,16 @@ std::string AttachedProblem(const EwProgram& program, const EwLimits& limits) {
                            : EwProblem(program, limits);
 }
 
+std::string PrologueProblem(const EwProgram& program) {
+  for (const EwInstruction& code : program.code) {
+    if (!EwIsCheap(code.op)) return absl::StrCat("has ", EwName(code.op), " in its prologue");
+  }
+  for (const EwInput& input : program.inputs) {
+    if (input.type != OA_EW_TYPE_F32) return "has an input in its prologue that is not F32";
+  }
+  return AttachedProblem(program, kPrologueLimits);
+}
+
 using Slices = std::vector<BufferSlice>;
 
 Slices InputsOf(const EwProgram& program) {
@@ -166,7 +176,7 @@ std::string EwProblem(const EwProgram& program, const EwLimits& limits) {
 std::string EwProblem(const Dispatch& dispatch) {
   if (dispatch.elementwise) return EwProblem(*dispatch.elementwise, kElementwiseLimits);
   std::string problem;
-  if (dispatch.prologue) problem = AttachedProblem(*dispatch.prologue, kPrologueLimits);
+  if (dispatch.prologue) problem = PrologueProblem(*dispatch.prologue);
   if (problem.empty() && dispatch.epilogue) {
     problem = AttachedProblem(*dispatch.epilogue, kEpilogueLimits);
   }

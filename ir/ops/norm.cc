@@ -157,7 +157,7 @@ void SetConstants(KernelCall& call, const Norm& norm, const ColumnTiling& tiling
 // The kernel reads a column `passes` times.
 absl::Status SetShape(LowerContext& ctx, KernelCall& call, const Norm& norm,
                       const ColumnTiling& tiling, uint64_t passes) {
-  const uint64_t iterations = passes * (tiling.blocks(norm.shape.extent) + 2) + 1;
+  const uint64_t iterations = passes * (tiling.blocks(norm.shape.extent) + 1);
   OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(tiling.tiles(norm.shape), iterations));
   call.U32(norm.shape.outer).U32(norm.shape.extent).U32(norm.shape.inner).U32(norm.groups);
   call.F32(ctx.attributes().f32("epsilon")).Grid(groups);

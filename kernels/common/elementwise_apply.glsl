@@ -47,17 +47,12 @@ OA_T oa_signum(OA_T x) {
 
 #define OA_CASE(code, value) y = mix(y, OA_T(value), OA_BOOL(op == code));
 
-// Result of one instruction: operands a and b, scalar s. `precise`, so that no compiler contracts the
-// product of one instruction with the sum of the next: fused programs round as separate ones do.
-OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
-  OA_T e = oa_exp(oa_exponent(op, a));
-  OA_T sigmoid = 1.0 / (1.0 + e);
-  OA_T sine = oa_sin_shifted(a, op == OA_EW_COS || op == OA_EW_SIN_BWD ? 1 : 0);
-  OA_T power = oa_pow(a, op == OA_EW_POW_BWD ? s - 1.0 : s);
-  OA_T log1p = oa_log1p_unit(e);
+// Result of one instruction of at most four operations (EwIsCheap in ir/elementwise.h): operands a
+// and b, scalar s. All that a prologue can do. `precise`, so that no compiler contracts the product of
+// one instruction with the sum of the next: fused programs round as separate ones do.
+OA_T oa_apply_cheap(uint op, OA_T a, OA_T b, float s) {
   OA_BOOL positive = oa_less(OA_T(0.0), a);
   OA_BOOL below = oa_less(a, OA_T(s)), above = oa_less(OA_T(s), a);
-  OA_BOOL near = oa_less(abs(a), OA_T(s));
   precise OA_T y = a;
   OA_CASE(OA_EW_ADD, a + b)
   OA_CASE(OA_EW_SUB, a - b)
@@ -67,7 +62,6 @@ OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
   OA_CASE(OA_EW_ADD_SCALAR, a + s)
   OA_CASE(OA_EW_SUB_SCALAR, a - s)
   OA_CASE(OA_EW_DIV_SCALAR, a / s)
-  OA_CASE(OA_EW_POW, power)
   // Some drivers make a maximum of the comparison, which drops NaN.
   OA_CASE(OA_EW_CLAMP_MIN, mix(mix(a, OA_T(s), below), a, isnan(a)))
   OA_CASE(OA_EW_CLAMP_MAX, mix(mix(a, OA_T(s), above), a, isnan(a)))
@@ -76,15 +70,39 @@ OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
   OA_CASE(OA_EW_EQUAL_BITS, oa_indicator(oa_same_bits(a, OA_T(s))))
   OA_CASE(OA_EW_NEG, -a)
   OA_CASE(OA_EW_ABS, abs(a))
-  OA_CASE(OA_EW_EXP, e)
-  OA_CASE(OA_EW_LOG, oa_log(a))
   OA_CASE(OA_EW_SQRT, sqrt(a))
-  OA_CASE(OA_EW_SIN, sine)
-  OA_CASE(OA_EW_COS, sine)
   OA_CASE(OA_EW_RECIPROCAL, 1.0 / a)
   OA_CASE(OA_EW_SQUARE, a * a)
   OA_CASE(OA_EW_RELU, oa_keep(a, positive))
   OA_CASE(OA_EW_LEAKY_RELU, mix(s * a, a, positive))
+  OA_CASE(OA_EW_RELU_BWD, oa_keep(b, positive))
+  OA_CASE(OA_EW_LEAKY_RELU_BWD, mix(s * b, b, positive))
+  OA_CASE(OA_EW_SIGMOID_BWD, b * a * (1.0 - a))
+  OA_CASE(OA_EW_TANH_BWD, b * (1.0 - a * a))
+  OA_CASE(OA_EW_ABS_BWD, b * oa_signum(a))
+  OA_CASE(OA_EW_RECIPROCAL_BWD, -b * a * a)
+  OA_CASE(OA_EW_CLAMP_MIN_BWD, oa_keep(b, oa_at_least(a, OA_T(s))))
+  OA_CASE(OA_EW_CLAMP_MAX_BWD, oa_keep(b, oa_at_least(OA_T(s), a)))
+  OA_CASE(OA_EW_MASK_NONZERO, mix(a, OA_T(0.0), oa_equal(b, OA_T(0.0))))
+  OA_CASE(OA_EW_EQUAL_AB, oa_indicator(oa_equal(a, b)))
+  return y;
+}
+
+// Result of any instruction.
+OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
+  OA_T e = oa_exp(oa_exponent(op, a));
+  OA_T sigmoid = 1.0 / (1.0 + e);
+  OA_T sine = oa_sin_shifted(a, op == OA_EW_COS || op == OA_EW_SIN_BWD ? 1 : 0);
+  OA_T power = oa_pow(a, op == OA_EW_POW_BWD ? s - 1.0 : s);
+  OA_T log1p = oa_log1p_unit(e);
+  OA_BOOL positive = oa_less(OA_T(0.0), a);
+  OA_BOOL near = oa_less(abs(a), OA_T(s));
+  OA_T y = oa_apply_cheap(op, a, b, s);
+  OA_CASE(OA_EW_POW, power)
+  OA_CASE(OA_EW_EXP, e)
+  OA_CASE(OA_EW_LOG, oa_log(a))
+  OA_CASE(OA_EW_SIN, sine)
+  OA_CASE(OA_EW_COS, sine)
   OA_CASE(OA_EW_ELU, mix(s * (e - 1.0), a, positive))
   OA_CASE(OA_EW_GELU, a / (1.0 + e))
   OA_CASE(OA_EW_MISH, oa_mish_from(a, e))
@@ -92,31 +110,21 @@ OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
   OA_CASE(OA_EW_SILU, a / (1.0 + e))
   OA_CASE(OA_EW_SOFTPLUS, max(a, 0.0) + log1p)
   OA_CASE(OA_EW_TANH, oa_tanh_from(a, e))
-  OA_CASE(OA_EW_RELU_BWD, oa_keep(b, positive))
-  OA_CASE(OA_EW_LEAKY_RELU_BWD, mix(s * b, b, positive))
   OA_CASE(OA_EW_ELU_BWD, mix(b * s * e, b, positive))
   OA_CASE(OA_EW_GELU_BWD, b * oa_gelu_slope(a, e))
   OA_CASE(OA_EW_MISH_BWD, b * oa_mish_slope(a, e))
-  OA_CASE(OA_EW_SIGMOID_BWD, b * a * (1.0 - a))
   OA_CASE(OA_EW_SILU_BWD, b * oa_silu_slope(a, e))
   OA_CASE(OA_EW_SOFTPLUS_BWD, b * sigmoid)
-  OA_CASE(OA_EW_TANH_BWD, b * (1.0 - a * a))
-  OA_CASE(OA_EW_ABS_BWD, b * oa_signum(a))
   OA_CASE(OA_EW_SQRT_BWD, b / (2.0 * a))
-  OA_CASE(OA_EW_RECIPROCAL_BWD, -b * a * a)
   OA_CASE(OA_EW_SIN_BWD, b * sine)
   OA_CASE(OA_EW_COS_BWD, -b * sine)
   OA_CASE(OA_EW_POW_BWD, s == 0.0 ? OA_T(0.0) : b * s * power)
-  OA_CASE(OA_EW_CLAMP_MIN_BWD, oa_keep(b, oa_at_least(a, OA_T(s))))
-  OA_CASE(OA_EW_CLAMP_MAX_BWD, oa_keep(b, oa_at_least(OA_T(s), a)))
   OA_CASE(OA_EW_SMOOTH_L1, mix(abs(a) - 0.5 * s, a * a / (2.0 * s), near))
   OA_CASE(OA_EW_SMOOTH_L1_BWD, b * mix(oa_signum(a), a / s, near))
   OA_CASE(OA_EW_BCE, oa_bce(a, b))
   OA_CASE(OA_EW_BCE_BWD, oa_bce_slope(a, b))
   OA_CASE(OA_EW_BCE_LOGITS, a * (oa_indicator(positive) - b) + log1p)
   OA_CASE(OA_EW_BCE_LOGITS_BWD, sigmoid - b)
-  OA_CASE(OA_EW_MASK_NONZERO, mix(a, OA_T(0.0), oa_equal(b, OA_T(0.0))))
-  OA_CASE(OA_EW_EQUAL_AB, oa_indicator(oa_equal(a, b)))
   return y;
 }
 

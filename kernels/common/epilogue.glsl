@@ -13,7 +13,8 @@
 #ifndef OA_COMMON_EPILOGUE_GLSL_
 #define OA_COMMON_EPILOGUE_GLSL_
 
-#include "common/load4.glsl"
+#extension GL_EXT_buffer_reference_uvec2 : require
+#include "common/elementwise.glsl"
 
 #define OA_EPILOGUE_ARGUMENTS  \
   F32In ein1, ein2, ein3;      \
@@ -67,6 +68,18 @@ bool oa_aligned16(F32Out y) { return (uvec2(y).x & 15u) == 0u; }
   oa_load(oa_epilogue_in##k, etype##k, oa_index(emode##k, i, oa_epilogue_p[k]))
 #define OA_EPILOGUE_INPUT4(k, i) \
   oa_load4(oa_epilogue_in##k, etype##k, emode##k, i, oa_epilogue_p[k])
+
+// Elements of outputs i .. i + 3 of an input; one load where they are adjacent and aligned.
+vec4 oa_load4(F32In x, uint type, uint mode, uint i, OaPeriod p) {
+  if (mode == OA_EW_SCALAR) return vec4(oa_load(x, type, 0));
+  bool adjacent = type == OA_EW_TYPE_F32 && (i & 3u) == 0u && (uvec2(x).x & 15u) == 0u;
+  if (mode == OA_EW_PERIODIC) adjacent = adjacent && p.div == 1u && (p.mod & 3u) == 0u;
+  uint first = oa_index(mode, i, p);
+  if (adjacent) return F32x4In(x).v[first >> 2];
+  return vec4(oa_load(x, type, first), oa_load(x, type, oa_index(mode, i + 1, p)),
+              oa_load(x, type, oa_index(mode, i + 2, p)),
+              oa_load(x, type, oa_index(mode, i + 3, p)));
+}
 
 // Results outside the declared count are dropped: that is what keeps stores inside the outputs.
 #define OA_EPILOGUE_CODE                                          \

@@ -1,18 +1,18 @@
-// prologue.glsl: the elementwise machine in front of a row kernel: a program of up to 4 instructions
+// prologue.glsl: the elementwise machine in front of a row kernel: up to 4 cheap instructions
 // that makes the kernel's operand from up to 3 inputs, so that a residual, a scale or a mask cost no
 // memory traffic of their own. The operand may be stored besides, for others that need it.
 //
 // A kernel with "prologue": true in its manifest row has OA_PROLOGUE_ARGUMENTS behind its own
 // arguments, in front of the epilogue's, and writes OA_PROLOGUE_CODE behind OA_PUSH. After one call
 // of oa_prologue_prepare() it reads four elements of its operand with oa_prologue_load, as often as
-// it likes, but each of them once with `store`. Each call in the source is a copy of the machine.
+// it likes, but each of them once with `store`.
 //
-// Registers: 0..2 are the inputs, 3 + k is instruction k. Inputs have the modes and types of the
-// elementwise kernel, except strided. Without instructions, the operand is input 0.
+// Registers: 0..2 are the inputs, 3 + k is instruction k. Inputs are F32 and have the modes
+// of the elementwise kernel, except strided. Without instructions, the operand is input 0.
 #ifndef OA_COMMON_PROLOGUE_GLSL_
 #define OA_COMMON_PROLOGUE_GLSL_
 
-#include "common/load4.glsl"
+#include "common/elementwise.glsl"
 
 #define OA_PROLOGUE_ARGUMENTS  \
   F32In pin0, pin1, pin2;      \
@@ -29,20 +29,17 @@ layout(constant_id = 98) const uint pslots = 0;
 layout(constant_id = 99) const uint pmode0 = 0;
 layout(constant_id = 100) const uint pmode1 = 0;
 layout(constant_id = 101) const uint pmode2 = 0;
-layout(constant_id = 102) const uint ptype0 = 0;
-layout(constant_id = 103) const uint ptype1 = 0;
-layout(constant_id = 104) const uint ptype2 = 0;
-layout(constant_id = 105) const uint pcode0 = 0;
-layout(constant_id = 106) const uint pcode1 = 0;
-layout(constant_id = 107) const uint pcode2 = 0;
-layout(constant_id = 108) const uint pcode3 = 0;
-layout(constant_id = 109) const uint poreg0 = 0;
-layout(constant_id = 110) const uint poreg1 = 0;
+layout(constant_id = 102) const uint pcode0 = 0;
+layout(constant_id = 103) const uint pcode1 = 0;
+layout(constant_id = 104) const uint pcode2 = 0;
+layout(constant_id = 105) const uint pcode3 = 0;
+layout(constant_id = 106) const uint poreg0 = 0;
+layout(constant_id = 107) const uint poreg1 = 0;
 
 #define OA_PROLOGUE_STEP(k)                                                \
   if (k < pslots) {                                                        \
-    r[3 + k] = oa_apply(pcode##k & 0xffu, r[(pcode##k >> 8) & 0xffu],      \
-                        r[(pcode##k >> 16) & 0xffu], oa_prologue_s[k]);    \
+    r[3 + k] = oa_apply_cheap(pcode##k & 0xffu, r[(pcode##k >> 8) & 0xffu],      \
+                              r[(pcode##k >> 16) & 0xffu], oa_prologue_s[k]);    \
   }
 
 #define OA_PROLOGUE_INPUT(k)                                                              \
@@ -54,19 +51,18 @@ layout(constant_id = 110) const uint poreg1 = 0;
 
 // Whether the operand is the first input as it is: a kernel may then read it in its own way.
 bool oa_prologue_is_trivial() {
-  return pinputs == 1 && pslots == 0 && poutputs == 1 && pmode0 == OA_EW_LINEAR &&
-         (ptype0 == OA_EW_TYPE_F32 || ptype0 == OA_EW_TYPE_RAW);
+  return pinputs == 1 && pslots == 0 && poutputs == 1 && pmode0 == OA_EW_LINEAR;
 }
 
 // Slices start at multiples of 16 bytes, so that no alignment is asked for.
 #define OA_PROLOGUE_LOAD(k)                                                               \
   if (pinputs > k) {                                                                      \
-    if (!adjacent) {                                                                      \
-      r[k] = oa_gather4(oa_prologue_in##k, ptype##k, pmode##k, at, oa_prologue_p[k]);     \
-    } else if (pmode##k == OA_EW_LINEAR && ptype##k == OA_EW_TYPE_F32) {                  \
+    if (adjacent && pmode##k == OA_EW_LINEAR) {                                           \
       r[k] = F32x4In(oa_prologue_in##k).v[at.x >> 2];                                     \
     } else {                                                                              \
-      r[k] = oa_load4(oa_prologue_in##k, ptype##k, pmode##k, at.x, oa_prologue_p[k]);     \
+      [[unroll]] for (uint j = 0; j < 4; ++j) {                                           \
+        r[k][j] = oa_prologue_in##k.v[oa_index(pmode##k, at[j], oa_prologue_p[k])];       \
+      }                                                                                   \
     }                                                                                     \
   }
 

@@ -49,18 +49,18 @@ struct Statistics {
 // second reading comes from a cache.
 Statistics column_statistics(Column c, uint extent, float epsilon) {
   uint used = column_blocks(c.count);
-  float mean = 0.0, sum = 0.0;
-  // The first pass is for the mean, with one call of load_x for both.
-  [[dont_unroll]] for (uint pass = centred != 0u ? 0u : 1u; pass < 2u; ++pass) {
-    sum = 0.0;
-    for (uint k = 0; k < used; ++k) {
-      vec4 d = load_x(c, k, mean, false) - mean;  // absent elements add nothing
-      sum += sum4(pass == 0u ? d : d * d);
-    }
-    sum = column_sum(sum);
-    if (pass == 0u) mean = sum / float(extent);
+  float mean = 0.0;
+  if (centred != 0u) {
+    for (uint k = 0; k < used; ++k) mean += sum4(load_x(c, k, 0.0, false));
+    mean = column_sum(mean) / float(extent);
   }
-  return Statistics(mean, inversesqrt(sum / float(extent) + epsilon));
+  float squares = 0.0;
+  for (uint k = 0; k < used; ++k) {
+    vec4 d = load_x(c, k, mean, false) - mean;  // absent elements add nothing
+    squares += sum4(d * d);
+  }
+  squares = column_sum(squares);
+  return Statistics(mean, inversesqrt(squares / float(extent) + epsilon));
 }
 
 #endif  // OA_NORM_COLUMNS_GLSL_

@@ -1,6 +1,7 @@
 // column_fusion.glsl: column_load and column_store of columns.glsl through the prologue and the
 // epilogue, for kernels with both whose operand and result are [outer, extent, inner]. Include it
-// behind OA_PROLOGUE_CODE and OA_EPILOGUE_CODE. Each call of a machine in the source is a copy.
+// behind OA_PROLOGUE_CODE and OA_EPILOGUE_CODE. Call column_result once, in a loop: each call in
+// the source is a copy of the epilogue.
 #ifndef OA_REDUCE_COLUMN_FUSION_GLSL_
 #define OA_REDUCE_COLUMN_FUSION_GLSL_
 
@@ -43,9 +44,11 @@ vec4 column_prologue_load(uint base, uint extent, uint inner, uint k, float abse
 
 #define OA_COLUMN_INPUT(k)                                                                \
   if (einputs > k) {                                                                      \
-    r[k] = mode == kRowsVec4                                                              \
-               ? oa_load4(oa_epilogue_in##k, etype##k, emode##k, at.x, oa_epilogue_p[k])  \
-               : oa_gather4(oa_epilogue_in##k, etype##k, emode##k, at, oa_epilogue_p[k]); \
+    if (mode == kRowsVec4 && emode##k == OA_EW_LINEAR && etype##k == OA_EW_TYPE_F32) {    \
+      r[k] = F32x4In(oa_epilogue_in##k).v[at.x >> 2];                                     \
+    } else {                                                                              \
+      [[unroll]] for (uint j = 0; j < 4; ++j) r[k][j] = OA_EPILOGUE_INPUT(k, at[j]);      \
+    }                                                                                     \
   }
 
 void column_put(F32Out y, uvec4 at, uint used, vec4 value) {

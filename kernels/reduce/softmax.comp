@@ -39,36 +39,6 @@ vec4 load(uint base, uint count, uint inner, uint k, bool last) {
   return column_operand(base, count, inner, k, -oa_infinity(), last);
 }
 
-// All blocks of a column into registers: at once, or, where there is a prologue, in a loop around
-// one copy of it.
-void load_registers(uint base, uint count, uint inner, uint used, out vec4 z[4]) {
-  [[unroll]] for (uint k = 0; k < 4; ++k) {
-    z[k] = vec4(-oa_infinity());
-    if (oa_prologue_is_trivial() && k < blocks && k < used) {
-      z[k] = column_plain_load(base, count, inner, k, -oa_infinity());
-    }
-  }
-  if (oa_prologue_is_trivial()) return;
-  [[dont_unroll]] for (uint k = 0; k < used; ++k) {
-    vec4 value = column_prologue_load(base, count, inner, k, -oa_infinity(), true);
-    [[unroll]] for (uint j = 0; j < 4; ++j) z[j] = j == k ? value : z[j];
-  }
-}
-
-void store_registers(uint base, uint count, uint inner, uint used, vec4 y[4]) {
-  if (oa_epilogue_is_trivial()) {
-    [[unroll]] for (uint k = 0; k < 4; ++k) {
-      if (k < blocks && k < used) column_plain_store(base, count, inner, k, y[k]);
-    }
-    return;
-  }
-  [[dont_unroll]] for (uint k = 0; k < used; ++k) {
-    vec4 value = y[0];
-    [[unroll]] for (uint j = 1; j < 4; ++j) value = j == k ? y[j] : value;
-    column_epilogue_store(base, count, inner, k, value);
-  }
-}
-
 // 1 / total or ln(total), applied by finish(); total 0 means that every exp(z) is 0.
 float normaliser_of(float total) {
   if (total == 0.0) return 0.0;
@@ -79,12 +49,16 @@ vec4 finish(vec4 z, vec4 e, float normaliser) {
   return logarithm != 0u ? z - normaliser : e * normaliser;
 }
 
-void softmax_in_registers(uint base, uint count, uint inner) {
+// The column in registers, as its results.
+void softmax_in_registers(uint base, uint count, uint inner, out vec4 y[4]) {
   vec4 z[4], e[4];
   float largest = -oa_infinity();
   uint used = column_blocks(count);
-  load_registers(base, count, inner, used, z);
-  [[unroll]] for (uint k = 0; k < 4; ++k) largest = max(largest, max4(z[k]));
+  [[unroll]] for (uint k = 0; k < 4; ++k) {
+    z[k] = vec4(-oa_infinity());
+    if (k < blocks && k < used) z[k] = load(base, count, inner, k, true);
+    largest = max(largest, max4(z[k]));
+  }
   float shift = shift_of(column_max(largest));
   float sum = 0.0;
   [[unroll]] for (uint k = 0; k < 4; ++k) {
@@ -95,11 +69,11 @@ void softmax_in_registers(uint base, uint count, uint inner) {
     }
   }
   float normaliser = normaliser_of(column_sum(sum));
-  [[unroll]] for (uint k = 0; k < 4; ++k) z[k] = finish(z[k], e[k], normaliser);
-  store_registers(base, count, inner, used, z);
+  [[unroll]] for (uint k = 0; k < 4; ++k) y[k] = finish(z[k], e[k], normaliser);
 }
 
-void softmax_in_two_passes(uint base, uint count, uint inner) {
+// What long columns need for their second pass: shift and normaliser.
+vec2 softmax_statistics(uint base, uint count, uint inner) {
   float largest = -oa_infinity();
   float sum = 0.0;  // of exp(x - shift_of(largest)) so far
   uint used = column_blocks(count);
@@ -111,12 +85,41 @@ void softmax_in_two_passes(uint base, uint count, uint inner) {
     largest = larger;
   }
   float shift = shift_of(column_max(largest));
-  float normaliser = normaliser_of(column_sum(sum * oa_exp(largest - shift)));
-  for (uint k = 0; k < used; ++k) {
-    vec4 z = load(base, count, inner, k, true) - shift;
-    vec4 e = vec4(0.0);
-    if (logarithm == 0u) e = oa_exp(z);
-    column_result(base, count, inner, k, finish(z, e, normaliser));
+  return vec2(shift, normaliser_of(column_sum(sum * oa_exp(largest - shift))));
+}
+
+vec4 softmax_of(vec4 z, float normaliser) {
+  vec4 e = vec4(0.0);
+  if (logarithm == 0u) e = oa_exp(z);
+  return finish(z, e, normaliser);
+}
+
+// Results in registers go to memory at once, or, where there is an epilogue, in a loop around the
+// one copy of it.
+void softmax_column(uint base, uint count, uint inner) {
+  uint used = column_blocks(count);
+  vec4 y[4];
+  vec2 statistics = vec2(0.0);
+  if (blocks > 0u) {
+    softmax_in_registers(base, count, inner, y);
+  } else {
+    statistics = softmax_statistics(base, count, inner);
+  }
+  if (blocks > 0u && oa_epilogue_is_trivial()) {
+    [[unroll]] for (uint k = 0; k < 4; ++k) {
+      if (k < blocks && k < used) column_plain_store(base, count, inner, k, y[k]);
+    }
+    return;
+  }
+  [[dont_unroll]] for (uint k = 0; k < used; ++k) {
+    vec4 value;
+    if (blocks > 0u) {
+      value = y[0];
+      [[unroll]] for (uint j = 1; j < 4; ++j) value = j == k ? y[j] : value;
+    } else {
+      value = softmax_of(load(base, count, inner, k, true) - statistics.x, statistics.y);
+    }
+    column_result(base, count, inner, k, value);
   }
 }
 
@@ -129,10 +132,6 @@ void main() {
     uint q = tile * max(width, 1u) + column_slot();
     uint count = q < columns ? extent : 0u;
     uint base = column_base(q, extent, inner);
-    if (blocks > 0u) {
-      softmax_in_registers(base, count, inner);
-    } else {
-      softmax_in_two_passes(base, count, inner);
-    }
+    softmax_column(base, count, inner);
   }
 }

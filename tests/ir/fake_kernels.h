@@ -93,6 +93,7 @@ struct FakeMachine {
   int first_input, inputs;
   int first_output, outputs;
   int slots;
+  bool typed;
 };
 
 inline void AddFakeMachine(Kernel& kernel, const FakeMachine& m) {
@@ -102,9 +103,9 @@ inline void AddFakeMachine(Kernel& kernel, const FakeMachine& m) {
     a.push_back(FakeBuffer(
         absl::StrCat(p, "in", i), Access::kRead,
         absl::StrCat("(", p, "count*(", p, "mode", i, "==0)+max(", p, "len", i, ",1)*(", p, "mode",
-                     i, "!=0))*(4-3*(", p, "type", i, "==1)-2*(", p, "type", i, "==4))*(", p,
-                     "inputs>", i, ")"),
-        1));
+                     i, "!=0))*(", p, "inputs>", i, ")",
+                     m.typed ? absl::StrCat("*(4-3*(etype", i, "==1)-2*(etype", i, "==4))") : ""),
+        m.typed ? 1 : 4));
   }
   for (int i = m.first_output; i < m.outputs; ++i) {
     a.push_back(FakeBuffer(absl::StrCat(p, "out", i), Access::kWrite,
@@ -117,13 +118,13 @@ inline void AddFakeMachine(Kernel& kernel, const FakeMachine& m) {
   }
   for (const char* name : {"inputs", "outputs", "slots"}) FakeConstant(kernel, p + name);
   FakeConstants(kernel, p + "mode", m.first_input, m.inputs - 1);
-  FakeConstants(kernel, p + "type", m.first_input, m.inputs - 1);
+  if (m.typed) FakeConstants(kernel, p + "type", m.first_input, m.inputs - 1);
   FakeConstants(kernel, p + "code", 0, m.slots - 1);
   FakeConstants(kernel, p + "oreg", 0, m.outputs - 1);
 }
 
-inline void AddFakePrologue(Kernel& kernel) { AddFakeMachine(kernel, {"p", 0, 3, 1, 2, 4}); }
-inline void AddFakeEpilogue(Kernel& kernel) { AddFakeMachine(kernel, {"e", 1, 4, 0, 2, 8}); }
+inline void AddFakePrologue(Kernel& kernel) { AddFakeMachine(kernel, {"p", 0, 3, 1, 2, 4, false}); }
+inline void AddFakeEpilogue(Kernel& kernel) { AddFakeMachine(kernel, {"e", 1, 4, 0, 2, 8, true}); }
 
 // c[i] = a[i] + b[count - 1 - i], then the epilogue: a stand-in for a product that, like one, reads
 // operands of other elements.

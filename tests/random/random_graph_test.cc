@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/op.h"
 #include "tests/reference/reference.h"
@@ -44,6 +45,8 @@ class RandomGraph {
       if (graph_.AddOutput(absl::StrCat("out", id), id).ok()) outputs_.push_back(id);
     }
   }
+
+  int norms() const { return norms_; }
 
   void Check() {
     for (bool fuse : {true, false}) {
@@ -88,18 +91,31 @@ class RandomGraph {
     return it->first;
   }
 
+  // A value like the rows of `x`; any value when there is none.
+  ir::ValueId AnyVectorFor(ir::ValueId x) {
+    const Shape row = {values_.at(x).shape.back()};
+    for (int i = 0; i < 50; ++i) {
+      const ir::ValueId id = AnyValue();
+      if (values_.at(id).shape == row) return id;
+    }
+    return AnyValue();
+  }
+
   // Records a random call; calls the operator refuses (shapes, versions) are simply not made.
   void AddNode() {
     static const std::vector<std::string> ops = {
         "add", "sub", "mul", "tanh", "sigmoid", "gelu", "relu", "scale", "neg", "reshape",
         "transpose", "sum", "mean", "softmax", "accumulate", "accumulate", "fill", "concat",
-        "slice", "mat_mul_nt", "detach", "swiglu"};
+        "slice", "mat_mul_nt", "detach", "swiglu", "rms_norm", "layer_norm"};
     const std::string& op = ops[Pick(static_cast<int>(ops.size()))];
+    const bool norm = absl::EndsWith(op, "_norm");
     std::vector<ir::ValueId> operands = {AnyValue()};
     if (ir::FindOp(op)->operands.size() == 2 || op == "concat") operands.push_back(AnyValue());
+    if (norm) operands.resize(ir::FindOp(op)->operands.size(), AnyVectorFor(operands[0]));
     const ir::Attributes attributes = RandomAttributes(op, values_.at(operands[0]));
     absl::StatusOr<std::vector<ir::ValueId>> results = graph_.Record(op, operands, attributes);
     if (!results.ok()) return;
+    norms_ += norm ? 1 : 0;
     std::vector<Tensor> tensors;
     for (ir::ValueId id : operands) tensors.push_back(values_.at(id));
     values_[(*results)[0]] = Oracle(op).forward(tensors, attributes)[0];
@@ -109,6 +125,7 @@ class RandomGraph {
     const int64_t axis = Pick(static_cast<int>(x.shape.size()));
     ir::Attributes attributes;
     if (op == "scale") attributes.F32("scalar", 0.5f);
+    if (absl::EndsWith(op, "_norm")) attributes.F32("epsilon", 0.1f);  // small rows stay small
     if (op == "fill") attributes.F32("value", 0.25f);
     if (op == "reshape") attributes.List("shape", {-1, Pick(2) == 0 ? 2 : 6});
     if (op == "transpose") attributes.I64("axis0", 0).I64("axis1", axis);
@@ -125,16 +142,20 @@ class RandomGraph {
   std::map<ir::ValueId, Tensor> values_;
   std::map<std::string, Bytes> inputs_;
   std::vector<ir::ValueId> outputs_;
+  int norms_ = 0;
 };
 
 TEST_CASE("random graphs equal node-by-node evaluation") {
   if (TestDevice() == nullptr) return;
+  int norms = 0;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     INFO("seed ", seed);
     RandomGraph graph(seed);
     graph.Grow(24);
     graph.Check();
+    norms += graph.norms();
   }
+  CHECK_GT(norms, 5);
 }
 
 }  // namespace

@@ -153,20 +153,24 @@ struct Machine {
   int first_input, inputs;
   int first_output, outputs;
   int slots;
+  bool typed;  // inputs of other types than F32
   uint32_t first_constant;
 };
 constexpr Machine kPrologue = {"p", 0, OA_PROLOGUE_MAX_INPUTS, 1, OA_PROLOGUE_MAX_OUTPUTS,
-                               OA_PROLOGUE_MAX_SLOTS, 96};
+                               OA_PROLOGUE_MAX_SLOTS, false, 96};
 constexpr Machine kEpilogue = {"e", 1, OA_EPILOGUE_MAX_INPUTS, 0, OA_EPILOGUE_MAX_OUTPUTS,
-                               OA_EPILOGUE_MAX_SLOTS, 64};
+                               OA_EPILOGUE_MAX_SLOTS, true, 64};
 
 void AddMachineArguments(const Machine& m, Kernel& kernel) {
   const auto name = [&](const char* field, int k) { return absl::StrCat(m.prefix, field, k); };
   for (int k = m.first_input; k < m.inputs; ++k) {
     const std::string extent = absl::StrReplaceAll(
-        "(@count*(@mode#==0)+max(@len#,1)*(@mode#!=0))*(4-3*(@type#==1)-2*(@type#==4))*(@inputs>#)",
+        absl::StrCat("(@count*(@mode#==0)+max(@len#,1)*(@mode#!=0))*(@inputs>#)",
+                     m.typed ? "*(4-3*(@type#==1)-2*(@type#==4))" : ""),
         {{"#", absl::StrCat(k)}, {"@", m.prefix}});
-    kernel.arguments.push_back({name("in", k), ArgumentKind::kBuffer, Access::kRead, 1, extent});
+    const uint32_t element_bytes = m.typed ? 1 : 4;
+    kernel.arguments.push_back(
+        {name("in", k), ArgumentKind::kBuffer, Access::kRead, element_bytes, extent});
   }
   for (int k = m.first_output; k < m.outputs; ++k) {
     kernel.arguments.push_back({name("out", k), ArgumentKind::kBuffer, Access::kWrite, 4,
@@ -193,7 +197,7 @@ void AddMachineConstants(const Machine& m, Kernel& kernel) {
     kernel.constants.push_back({absl::StrCat(m.prefix, field), id++});
   }
   constants("mode", m.first_input, m.inputs);
-  constants("type", m.first_input, m.inputs);
+  if (m.typed) constants("type", m.first_input, m.inputs);
   constants("code", 0, m.slots);
   constants("oreg", 0, m.outputs);
 }
