@@ -100,6 +100,14 @@ TEST_CASE("elementwise: tables") {
   CHECK_EQ(std::string(EwName(255)), "unknown");
 }
 
+TEST_CASE("elementwise: what a prologue may execute") {
+  for (uint8_t op : {OA_EW_ADD, OA_EW_SCALE, OA_EW_DIV, OA_EW_SQRT, OA_EW_MASK_NONZERO}) {
+    CHECK(EwIsCheap(op));
+  }
+  for (uint8_t op : {OA_EW_EXP, OA_EW_POW, OA_EW_SILU, OA_EW_GELU_BWD}) CHECK_FALSE(EwIsCheap(op));
+  CHECK_FALSE(EwIsCheap(255));  // no opcode
+}
+
 TEST_CASE("elementwise: the builder resolves registers and prints") {
   EwBuilder b(6, std::vector<uint64_t>{2, 3});
   const auto x = b.Input(Broadcast({2, 3}, {2, 3}));

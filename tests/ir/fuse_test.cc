@@ -250,6 +250,17 @@ TEST_CASE("prologues stay within their limits and the rest forms a chain") {
   CHECK_EQ(f.program.dispatches[1].prologue->code.size(), 4);
 }
 
+TEST_CASE("a prologue has only cheap instructions on F32 inputs") {
+  const KernelPack pack = FakePack();
+  ProgramFixture f(pack);
+  const auto x = f.Input("x", 8), w = f.Input("w", 1), t = f.Transient(8), u = f.Transient(8);
+  f.Op(OA_EW_TANH, t, x);
+  f.Norm(f.Output("y", 8), t, w);
+  f.Op(OA_EW_COPY, u, ProgramFixture::Linear(f.Input("i", 8), OA_EW_TYPE_I32));
+  f.Norm(f.Output("z", 8), u, w);
+  CHECK(Fuse(f.program, DeviceProfile()).empty());
+}
+
 TEST_CASE("a stored operand does not wait for what the kernel needs besides") {
   const KernelPack pack = FakePack();
   ProgramFixture f(pack);

@@ -210,6 +210,13 @@ TEST_CASE("Emit checks a call against the kernel's row") {
   KernelCall no_epilogue(pack.Find("product_f32"));
   no_epilogue.Buffer(f.context.in(0)).Buffer(f.context.in(0)).U32(6);
   OA_CHECK_STATUS(f.context.Emit(std::move(no_epilogue)), kInternal, "needs an epilogue");
+  KernelCall no_prologue(pack.Find("norm_f32"));
+  no_prologue.Buffer(f.context.in(0)).U32(6).Epilogue(f.context.out());
+  OA_CHECK_STATUS(f.context.Emit(std::move(no_prologue)), kInternal, "needs a prologue");
+  KernelCall prologue(pack.Find("product_f32"));
+  prologue.Buffer(f.context.in(0)).Buffer(f.context.in(0)).U32(6);
+  prologue.Prologue(f.context.in(0)).Epilogue(f.context.out());
+  OA_CHECK_STATUS(f.context.Emit(std::move(prologue)), kInternal, "has no prologue");
 }
 
 TEST_CASE("a long one-dimensional grid is folded") {

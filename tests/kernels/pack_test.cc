@@ -121,6 +121,24 @@ TEST_CASE("manifest: arrays, extents, the epilogue and variants are expanded") {
   CHECK(cpu.constants.back().id == 82);
 }
 
+TEST_CASE("manifest: a prologue comes in front of the epilogue and has F32 inputs") {
+  const absl::StatusOr<std::vector<Kernel>> kernels = ParseManifest(R"json([
+    { "name": "k", "source": "k.comp", "arguments": [ { "name": "n", "type": "u32" } ],
+      "prologue": true, "epilogue": true, "variants": [ { "suffix": "" } ] }
+  ])json",
+                                                                    "test");
+  REQUIRE_MESSAGE(kernels.ok(), kernels.status().ToString());
+  const Kernel& kernel = (*kernels)[0];
+  CHECK(kernel.arguments[1].name == "pin0");
+  CHECK(kernel.arguments[1].extent ==
+        "(pcount*(pmode0==0)+max(plen0,1)*(pmode0!=0))*(pinputs>0)");
+  CHECK(kernel.arguments[1].element_bytes == 4);
+  CHECK(kernel.arguments[4].name == "pout1");
+  CHECK(kernel.arguments[4].extent == "pcount*(poutputs>1)");
+  CHECK(kernel.constants[0].id == 96);
+  CHECK(kernel.constants.back().name == "eoreg1");
+}
+
 TEST_CASE("manifest: mistakes are named") {
   const struct {
     const char* json;

@@ -2,10 +2,12 @@
 // which rule and how many bytes that saves, and the outputs keep every bit.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "ir/compile.h"
 #include "tests/ir/graph_fixture.h"
 #include "tests/support/device.h"
@@ -41,7 +43,16 @@ class Pattern {
   // Fusion makes exactly the dispatches `labels`; the one note says `rule` and `bytes_saved`.
   void Check(const std::vector<std::string>& labels, const std::string& rule,
              uint64_t bytes_saved) {
-    CheckReport(labels, rule, bytes_saved);
+    for (const ir::Compiled& compiled : CheckLabels(labels)) {
+      REQUIRE_EQ(compiled.fusions.size(), 1);
+      CHECK_EQ(compiled.fusions[0].rule, rule);
+      CHECK_EQ(compiled.fusions[0].bytes_saved, bytes_saved);
+    }
+    CheckBits();
+  }
+
+  // The outputs are those without fusion, bit for bit.
+  void CheckBits() {
     if (TestDevice() == nullptr) return;
     for (bool as_gpu : {false, true}) {
       INFO("as_gpu ", as_gpu);
@@ -53,9 +64,10 @@ class Pattern {
     }
   }
 
- private:
-  void CheckReport(const std::vector<std::string>& labels, const std::string& rule,
-                   uint64_t bytes_saved) {
+  // The plans for a GPU and for a CPU have exactly the dispatches `labels`, in any order.
+  std::vector<ir::Compiled> CheckLabels(std::vector<std::string> labels) {
+    std::sort(labels.begin(), labels.end());
+    std::vector<ir::Compiled> both;
     for (bool is_cpu : {false, true}) {
       ir::CompileOptions options;
       options.profile.is_cpu = is_cpu;
@@ -63,16 +75,16 @@ class Pattern {
         options.profile.subgroup_size = 8;
         options.profile.features = {"subgroup_arithmetic"};
       }
-      const ir::Compiled compiled = ir::Must(ir::Compile(graph_, TestKernels(), options));
+      both.push_back(ir::Must(ir::Compile(graph_, TestKernels(), options)));
       std::vector<std::string> got;
-      for (const PlanDispatch& dispatch : compiled.plan.dispatches) got.push_back(dispatch.label);
-      CHECK_EQ(got, labels);
-      REQUIRE_EQ(compiled.fusions.size(), 1);
-      CHECK_EQ(compiled.fusions[0].rule, rule);
-      CHECK_EQ(compiled.fusions[0].bytes_saved, bytes_saved);
+      for (const PlanDispatch& d : both.back().plan.dispatches) got.push_back(d.label);
+      std::sort(got.begin(), got.end());
+      CHECK_EQ(absl::StrJoin(got, ", "), absl::StrJoin(labels, ", "));
     }
+    return both;
   }
 
+ private:
   ir::Graph graph_;
   std::map<std::string, Bytes> inputs_;
   int outputs_ = 0;
@@ -243,6 +255,31 @@ TEST_CASE("scale and log_softmax along the first axis, and what is needed betwee
   p.Out(scaled);
   p.Out(p.Op("neg", {p.Op("log_softmax", {scaled}, Attributes().I64("axis", 0))}));
   p.Check({"scale+log_softmax+neg"}, "epilogue, prologue", Between(5 * 7) + 4 * 5 * 7);
+}
+
+// Everything a prologue can do that has an operator, each in front of a softmax of its own.
+TEST_CASE("cheap instructions become prologues, others do not") {
+  Pattern p;
+  std::vector<std::string> labels;
+  const auto softmax = [&](const std::string& op, const std::vector<ValueId>& operands,
+                           const Attributes& attributes = {}) {
+    const ValueId made = p.Op(op, operands, attributes);
+    p.Out(p.Op("softmax", {made}, Attributes().I64("axis", 1)));
+    labels.push_back(op + "+softmax");
+  };
+  for (const char* op : {"relu", "neg", "abs", "sqrt", "reciprocal"}) {
+    softmax(op, {p.In({3, 8}, std::string(op) == "sqrt" ? 0 : -2)});
+  }
+  for (const char* op : {"scale", "add_scalar", "clamp_min", "clamp_max"}) {
+    softmax(op, {p.In({3, 8})}, Attributes().F32("scalar", 0.3f));
+  }
+  softmax("leaky_relu", {p.In({3, 8})}, Attributes().F32("alpha", 0.3f));
+  for (const char* op : {"add", "sub", "mul", "div"}) softmax(op, {p.In({3, 8}), p.In({3, 8})});
+  softmax("tanh", {p.In({3, 8})});
+  labels.back() = "tanh";
+  labels.push_back("softmax");
+  p.CheckLabels(labels);
+  p.CheckBits();
 }
 
 }  // namespace
