@@ -28,8 +28,8 @@ struct Argument {
 // One kernel invocation over a grid. Exactly one of two forms:
 //  * symbolic: `elementwise` is set and `kernel` is null. Fusion merges these; FinishElementwise
 //    turns each into the other form.
-//  * concrete: `kernel` and `arguments`. `prologue` and `epilogue` are set on kernels that have them
-//    (arguments are then completed by FinishElementwise too).
+//  * concrete: `kernel` and `arguments`. `prologue` and `epilogue` are set on kernels that have
+//    them (arguments are then completed by FinishElementwise too).
 struct Dispatch {
   const Kernel* kernel = nullptr;
   std::vector<Argument> arguments;  // of the kernel, then of its records, flattened

@@ -1,6 +1,6 @@
-// Prologue rule: an elementwise dispatch `producer` becomes a part of `consumer`, a kernel that runs
-// an elementwise program to make its operand (normalisations, softmax): a residual in front of a
-// norm, scale and mask in front of a softmax. What the program makes stays in a register; it is
+// Prologue rule: an elementwise dispatch `producer` becomes a part of `consumer`, a kernel that
+// runs an elementwise program to make its operand (normalisations, softmax): a residual in front of
+// a norm, scale and mask in front of a softmax. What the program makes stays in a register; it is
 // stored besides if something else needs it, like the sum that the next residual starts from.
 //
 // Each combination is asked again for the producers of its new inputs.

@@ -1,11 +1,11 @@
 // The rules of the fuse pass. Each is a function over FusionState, documented in its own file, and
 // leaves a correct program behind; Fuse applies them in this order:
 //
-//   1. epilogue      an elementwise dispatch joins the product, convolution, normalisation or softmax
-//                    whose result it reads. First: the epilogue machine is small, a chain fused
-//                    before would often not fit; and what can be an epilogue or a prologue, like a
-//                    residual between a product and a norm, saves more as an epilogue.
-//   2. prologue      an elementwise dispatch joins the normalisation or softmax that reads its result.
+//   1. epilogue      an elementwise dispatch joins the product, convolution, normalisation or
+//                    softmax whose result it reads. First: the epilogue machine is small, a chain
+//                    fused before would often not fit; and a residual between a product and a norm,
+//                    which could also be a prologue, saves more as an epilogue.
+//   2. prologue      an elementwise dispatch joins the normalisation or softmax that reads it.
 //   3. chain         an elementwise dispatch joins the elementwise dispatch that reads its result.
 //   4. sibling       elementwise dispatches of one stage that read the same input become one.
 //   5. multi-tensor  calls of one kernel on different tensors become one call with many records.

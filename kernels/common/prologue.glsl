@@ -1,6 +1,6 @@
-// prologue.glsl: the elementwise machine in front of a row kernel: up to 4 cheap instructions
-// that makes the kernel's operand from up to 3 inputs, so that a residual, a scale or a mask cost no
-// memory traffic of their own. The operand may be stored besides, for others that need it.
+// prologue.glsl: the elementwise machine in front of a row kernel: up to 4 cheap instructions that
+// make the kernel's operand of up to 3 inputs, so that a residual, a scale or a mask cost no memory
+// traffic of their own. The operand may be stored besides, for others that need it.
 //
 // A kernel with "prologue": true in its manifest row has OA_PROLOGUE_ARGUMENTS behind its own
 // arguments, in front of the epilogue's, and writes OA_PROLOGUE_CODE behind OA_PUSH. After one call
@@ -79,9 +79,8 @@ bool oa_prologue_is_trivial() {
     OA_PROLOGUE_INPUT(0) OA_PROLOGUE_INPUT(1) OA_PROLOGUE_INPUT(2)                        \
     OA_PROLOGUE_SCALAR(0) OA_PROLOGUE_SCALAR(1) OA_PROLOGUE_SCALAR(2) OA_PROLOGUE_SCALAR(3) \
   }                                                                                       \
-  /* Elements `at`, all below oa_prologue_count; the first `used` are stored. With */     \
-  /* `adjacent` they are at.x .. at.x + 3, at.x a multiple of 4, and only the first */    \
-  /* `used` have to be below it. */                                                       \
+  /* Elements `at`, all below oa_prologue_count, of which the first `used` are stored. */ \
+  /* With `adjacent` these are neighbours and at.x is a multiple of 4. */                 \
   vec4 oa_prologue_load(uvec4 at, uint used, bool adjacent, bool store) {                 \
     vec4 r[7];                                                                            \
     OA_PROLOGUE_LOAD(0) OA_PROLOGUE_LOAD(1) OA_PROLOGUE_LOAD(2)                           \

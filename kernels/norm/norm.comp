@@ -1,5 +1,6 @@
 // norm: y = xhat * weight (+ bias) along the middle axis, xhat = (x - mean) * rstd; gated: times
-//   silu(gate); x is what the prologue makes; rectified: max(y, 0); then the epilogue. Not centred: mean = 0 (rms_norm).
+//   silu(gate); rectified: max(y, 0). Not centred: mean = 0 (rms_norm). x is what the prologue
+//   makes; behind y comes the epilogue.
 // Shapes:   x, gate, y [outer, extent, inner], weight, bias [groups, extent]; column q takes the
 //           weights of group q mod groups.
 // Cost:     reads x from memory once (again, twice when centred, from caches), writes it once;

@@ -12,8 +12,7 @@ uint column_outer(uint outer, uint extent, uint inner) {
   return min(outer, most / max(oa_mul_saturated(extent, inner), 1u));
 }
 
-// This lane's four elements of a block. Those behind the end repeat the first one, except in mode
-// kRowsVec4, where four neighbours are read at once. `used` of them exist.
+// This lane's four elements of a block. `used` of them exist; those behind the end repeat the first.
 uvec4 column_elements(uint base, uint extent, uint inner, uint k, out uint used) {
   uint first = 4u * column_lanes() * k;
   uint left = extent - first;
@@ -22,7 +21,7 @@ uvec4 column_elements(uint base, uint extent, uint inner, uint k, out uint used)
   [[unroll]] for (uint j = 0; j < 4; ++j) {
     uint offset = column_offset(j);
     bool exists = offset < left;
-    at[j] = exists || mode == kRowsVec4 ? base + (first + offset) * inner : at[0];
+    at[j] = exists || j == 0u ? base + (first + offset) * inner : at[0];
     used += uint(exists);
   }
   return at;
