@@ -80,7 +80,7 @@
 #define OA_EW_MAX_INPUTS 8
 #define OA_EW_MAX_OUTPUTS 4
 #define OA_EW_MAX_SLOTS 16
-#define OA_EPILOGUE_MAX_INPUTS 4
+#define OA_EPILOGUE_MAX_INPUTS 5
 #define OA_EPILOGUE_MAX_OUTPUTS 2
 #define OA_EPILOGUE_MAX_SLOTS 8
 // Output 0 of a prologue is the register that the kernel continues with.

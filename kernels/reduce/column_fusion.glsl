@@ -64,9 +64,9 @@ void column_epilogue_store(uint base, uint extent, uint inner, uint k, vec4 valu
   uint used;
   uvec4 at = column_elements(base, extent, inner, k, used);
   if (used == 0u) return;
-  vec4 r[12];
+  vec4 r[13];
   r[0] = value;
-  OA_COLUMN_INPUT(1) OA_COLUMN_INPUT(2) OA_COLUMN_INPUT(3)
+  OA_COLUMN_INPUT(1) OA_COLUMN_INPUT(2) OA_COLUMN_INPUT(3) OA_COLUMN_INPUT(4)
   OA_EPILOGUE_STEPS
   if (eoutputs > 0) column_put(oa_epilogue_out0, at, used, r[eoreg0]);
   if (eoutputs > 1) column_put(oa_epilogue_out1, at, used, r[eoreg1]);

@@ -124,7 +124,7 @@ inline void AddFakeMachine(Kernel& kernel, const FakeMachine& m) {
 }
 
 inline void AddFakePrologue(Kernel& kernel) { AddFakeMachine(kernel, {"p", 0, 3, 1, 2, 4, false}); }
-inline void AddFakeEpilogue(Kernel& kernel) { AddFakeMachine(kernel, {"e", 1, 4, 0, 2, 8, true}); }
+inline void AddFakeEpilogue(Kernel& kernel) { AddFakeMachine(kernel, {"e", 1, 5, 0, 2, 8, true}); }
 
 // c[i] = a[i] + b[count - 1 - i], then the epilogue: a stand-in for a product that, like one, reads
 // operands of other elements.

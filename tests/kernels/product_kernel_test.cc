@@ -109,10 +109,10 @@ TEST_CASE("products: an epilogue with bias, residual and a second output") {
     run.U32("ediv1", 1).U32("emod1", 24).U32("elen1", 24).U32("elen3", 1);
     run.Constant("einputs", 4).Constant("eoutputs", 2).Constant("eslots", 4);
     run.Constant("emode1", OA_EW_PERIODIC).Constant("emode3", OA_EW_SCALAR);
-    run.Constant("ecode0", OA_EW_ADD | 0 << 8 | 1 << 16).Constant("ecode1", OA_EW_RELU | 4 << 8);
-    run.Constant("ecode2", OA_EW_MUL | 5 << 8 | 3 << 16);
-    run.Constant("ecode3", OA_EW_ADD | 6 << 8 | 2 << 16);
-    run.Constant("eoreg0", 7).Constant("eoreg1", 4);
+    run.Constant("ecode0", OA_EW_ADD | 0 << 8 | 1 << 16).Constant("ecode1", OA_EW_RELU | 5 << 8);
+    run.Constant("ecode2", OA_EW_MUL | 6 << 8 | 3 << 16);
+    run.Constant("ecode3", OA_EW_ADD | 7 << 8 | 2 << 16);
+    run.Constant("eoreg0", 8).Constant("eoreg1", 5);
     auto got = run.Run();
     CheckClose(got["eout0"], post, 60, kernel.name + " after the epilogue");
     CheckClose(got["eout1"], pre, 20, kernel.name + " before the activation");

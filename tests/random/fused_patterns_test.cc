@@ -96,6 +96,23 @@ Attributes Window() { return Attributes().I64("stride", 1).I64("padding", 1); }
 // Bytes of the value between two dispatches: written by the first, read by the second.
 constexpr uint64_t Between(uint64_t elements) { return 2 * 4 * elements; }
 
+// value + four more, one of them a vector: as many inputs as an epilogue has.
+ValueId AddFour(Pattern& p, ValueId value, const Shape& shape) {
+  value = p.Op("add", {value, p.In({shape.back()})});
+  for (int i = 0; i < 3; ++i) value = p.Op("add", {value, p.In(shape)});
+  return value;
+}
+
+TEST_CASE("a product or a norm and four values added to it") {
+  Pattern product, norm;
+  const ValueId c = product.Op("mat_mul_nt", {product.In({5, 7}), product.In({6, 7})});
+  product.Out(AddFour(product, c, {5, 6}));
+  product.Check({"mat_mul_nt+add+add+add+add"}, "epilogue", 4 * Between(5 * 6));
+  const ValueId y = norm.Op("rms_norm", {norm.In({5, 7}), norm.In({7})}, Epsilon());
+  norm.Out(AddFour(norm, y, {5, 7}));
+  norm.Check({"rms_norm+add+add+add+add"}, "epilogue", 4 * Between(5 * 7));
+}
+
 // Extents of rows that the kernels read in every way they have: one by one and in vectors, held in
 // registers and read again.
 constexpr uint64_t kRowExtents[] = {6, 8, 102, 5000};
@@ -160,6 +177,15 @@ TEST_CASE("convolution, batch_norm with given statistics and activation") {
   p.Out(p.Op("relu", {BatchNorm(p, y)}));
   p.Check({"batch_norm_2d_with_stats", "conv_2d+batch_norm_2d_with_stats+relu"}, "epilogue",
           2 * Between(2 * 3 * 4 * 5));
+}
+
+TEST_CASE("convolution, batch_norm with given statistics, residual and activation") {
+  Pattern p;
+  const ValueId x = p.In({2, 2, 4, 5}), weight = p.In({3, 2, 3, 3}), bias = p.In({3});
+  const ValueId y = p.Op("conv_2d", {x, weight, bias}, Window().I64("groups", 1));
+  p.Out(p.Op("relu", {p.Op("add", {BatchNorm(p, y), p.In({2, 3, 4, 5})})}));
+  p.Check({"batch_norm_2d_with_stats", "conv_2d+batch_norm_2d_with_stats+add+relu"}, "epilogue",
+          3 * Between(2 * 3 * 4 * 5));
 }
 
 TEST_CASE("transposed convolution, batch_norm with given statistics and activation") {
