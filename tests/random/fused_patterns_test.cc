@@ -220,6 +220,16 @@ TEST_CASE("conv_2d, its bias, a residual and its activation") {
   p.Check({"conv_2d+add+relu"}, "epilogue", 2 * Between(2 * 6 * 4 * 5));
 }
 
+TEST_CASE("the gradient of a convolution and that of the activation in front of it") {
+  Pattern p;
+  const ValueId y = p.In({2, 4, 4, 5}), g = p.In({2, 6, 4, 5}), weight = p.In({6, 4, 3, 3});
+  const ValueId dx = p.Op("conv_2d_backward", {g, y, weight}, Window().I64("groups", 1));
+  p.Out(p.Op("relu_backward", {y, dx}));
+  // The other two are the gradients of weight and bias.
+  p.Check({"conv_2d_backward", "conv_2d_backward", "conv_2d_backward+relu_backward"}, "epilogue",
+          Between(2 * 4 * 4 * 5));
+}
+
 TEST_CASE("linear, its bias and its activation") {
   Pattern p;
   const ValueId x = p.In({5, 7}), weight = p.In({6, 7}), bias = p.In({6});
