@@ -12,7 +12,7 @@ uint column_outer(uint outer, uint extent, uint inner) {
   return min(outer, most / max(oa_mul_saturated(extent, inner), 1u));
 }
 
-// This lane's four elements of a block. `used` of them exist; those behind the end repeat the first.
+// This lane's four elements of a block. `used` of them exist; the others repeat the first.
 uvec4 column_elements(uint base, uint extent, uint inner, uint k, out uint used) {
   uint first = 4u * column_lanes() * k;
   uint left = extent - first;
