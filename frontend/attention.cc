@@ -10,12 +10,8 @@ namespace oa::ml::matrix {
 namespace {
 
 using internal::Record;
+using internal::Signed;
 using ir::Attributes;
-
-// Host extents that do not fit i64 fit no operand; the operator then refuses them.
-int64_t Signed(std::size_t value) {
-  return value > static_cast<std::size_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(value);
-}
 
 Attributes Heads(std::size_t batch, std::size_t sequence_length, std::size_t num_heads) {
   return Attributes()

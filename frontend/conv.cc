@@ -9,24 +9,20 @@
 namespace oa::ml::matrix {
 
 using internal::Record;
+using internal::Signed;
 using ir::Attributes;
 
 namespace {
 
-// Values beyond i64 are clamped: the operators refuse everything above 2^32-1.
-int64_t Integer(std::size_t value) {
-  return value > static_cast<std::size_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(value);
-}
-
 Attributes Windows(std::size_t kernel_size, std::size_t stride, std::size_t padding) {
   return Attributes()
-      .I64("kernel_size", Integer(kernel_size))
-      .I64("stride", Integer(stride))
-      .I64("padding", Integer(padding));
+      .I64("kernel_size", Signed(kernel_size))
+      .I64("stride", Signed(stride))
+      .I64("padding", Signed(padding));
 }
 
 Attributes Steps(std::size_t stride, std::size_t padding) {
-  return Attributes().I64("stride", Integer(stride)).I64("padding", Integer(padding));
+  return Attributes().I64("stride", Signed(stride)).I64("padding", Signed(padding));
 }
 
 // An unknown mode has no token, so that the operator refuses it.
@@ -59,32 +55,32 @@ Result<Matrix> adaptive_avg_pool_2d(const Matrix& input, std::size_t output_heig
                                     std::size_t output_width) {
   return Record("adaptive_avg_pool_2d", {&input},
                 Attributes()
-                    .I64("output_height", Integer(output_height))
-                    .I64("output_width", Integer(output_width)));
+                    .I64("output_height", Signed(output_height))
+                    .I64("output_width", Signed(output_width)));
 }
 
 Result<Matrix> upsample_2d(const Matrix& input, std::size_t scale_factor, UpsampleMode mode) {
   return Record(
       "upsample_2d", {&input},
-      Attributes().I64("scale_factor", Integer(scale_factor)).Token("mode", ModeToken(mode)));
+      Attributes().I64("scale_factor", Signed(scale_factor)).Token("mode", ModeToken(mode)));
 }
 
 Result<Matrix> conv_1d(const Matrix& input, const Matrix& weight, const Matrix& bias,
                        std::size_t stride, std::size_t padding, std::size_t dilation) {
   return Record("conv_1d", {&input, &weight, &bias},
-                Steps(stride, padding).I64("dilation", Integer(dilation)));
+                Steps(stride, padding).I64("dilation", Signed(dilation)));
 }
 
 Result<Matrix> conv_2d(const Matrix& input, const Matrix& weight, const Matrix& bias,
                        std::size_t stride, std::size_t padding, std::size_t groups) {
   return Record("conv_2d", {&input, &weight, &bias},
-                Steps(stride, padding).I64("groups", Integer(groups)));
+                Steps(stride, padding).I64("groups", Signed(groups)));
 }
 
 Result<Matrix> conv_transpose_1d(const Matrix& input, const Matrix& weight, std::size_t stride,
                                  std::size_t padding, std::size_t dilation) {
   return Record("conv_transpose_1d", {&input, &weight},
-                Steps(stride, padding).I64("dilation", Integer(dilation)));
+                Steps(stride, padding).I64("dilation", Signed(dilation)));
 }
 
 Result<Matrix> conv_transpose_2d(const Matrix& input, const Matrix& weight, const Matrix& bias,

@@ -7,12 +7,8 @@ namespace {
 
 using internal::Record;
 using internal::RecordAll;
+using internal::Signed;
 using ir::Attributes;
-
-// Host extents that do not fit i64 cannot name an axis or index; the operator then refuses them.
-int64_t Signed(std::size_t value) {
-  return value > static_cast<std::size_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(value);
-}
 
 }  // namespace
 

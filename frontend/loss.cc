@@ -29,9 +29,7 @@ Result<Matrix> cross_entropy(const Matrix& logits, const Matrix& labels,
 }
 Result<Matrix> cross_entropy_masked(const Matrix& logits, const Matrix& labels, const Matrix& mask,
                                     std::size_t valid_count) {
-  const int64_t count = valid_count > static_cast<std::size_t>(INT64_MAX)
-                            ? INT64_MAX
-                            : static_cast<int64_t>(valid_count);
+  const int64_t count = internal::Signed(valid_count);
   return Record("cross_entropy_masked", {&logits, &labels, &mask},
                 Attributes().I64("valid_count", count));
 }

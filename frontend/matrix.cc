@@ -8,16 +8,12 @@ namespace {
 
 using internal::Record;
 using internal::RecordIn;
+using internal::Signed;
 using ir::Attributes;
 
 Attributes Scalar(float value) { return Attributes().F32("scalar", value); }
 
-// Host extents that do not fit i64 cannot name an axis or index; the operator then refuses them.
-int64_t Signed(std::size_t value) {
-  return value > static_cast<std::size_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(value);
-}
-
-std::optional<int64_t> Signed(std::optional<std::size_t> value) {
+std::optional<int64_t> SignedOrNone(std::optional<std::size_t> value) {
   if (!value) return std::nullopt;
   return Signed(*value);
 }
@@ -66,10 +62,10 @@ Result<Matrix> linear(const Matrix& x, const Matrix& weight, OptMatrix bias) {
 Result<Matrix> matmul(const Matrix& a, const Matrix& b) { return Record("matmul", {&a, &b}); }
 
 Result<Matrix> sum(const Matrix& x, std::optional<std::size_t> axis) {
-  return Record("sum", {&x}, Attributes().Optional("axis", Signed(axis)));
+  return Record("sum", {&x}, Attributes().Optional("axis", SignedOrNone(axis)));
 }
 Result<Matrix> mean(const Matrix& x, std::optional<std::size_t> axis) {
-  return Record("mean", {&x}, Attributes().Optional("axis", Signed(axis)));
+  return Record("mean", {&x}, Attributes().Optional("axis", SignedOrNone(axis)));
 }
 Result<Matrix> max(const Matrix& x) { return Record("max", {&x}); }
 Result<Matrix> argmax(const Matrix& x) { return Record("argmax", {&x}); }

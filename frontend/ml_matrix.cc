@@ -25,9 +25,7 @@ Result<Matrix> swiglu(const Matrix& gate, const Matrix& up) {
 }
 Result<Matrix> silu_mul(const Matrix& input, std::size_t intermediate_size) {
   // A size beyond i64 cannot be half of any extent; the operator refuses the clamped value too.
-  const int64_t n = intermediate_size > static_cast<std::size_t>(INT64_MAX)
-                        ? INT64_MAX
-                        : static_cast<int64_t>(intermediate_size);
+  const int64_t n = internal::Signed(intermediate_size);
   return Record("silu_mul", {&input}, Attributes().I64("intermediate_size", n));
 }
 Result<Matrix> bmm(const Matrix& left, const Matrix& right) {

@@ -8,6 +8,7 @@ namespace oa {
 
 using internal::Record;
 using internal::RecordAll;
+using internal::Signed;
 using ir::Attributes;
 
 namespace matrix {
@@ -16,7 +17,7 @@ Result<MoeExpertPlan> moe_expert_plan(const Matrix& expert_indices, std::size_t 
   OA_ASSIGN_OR_RETURN(
       const std::vector<Matrix> maps,
       RecordAll("moe_expert_plan", {&expert_indices},
-                Attributes().I64("num_experts", static_cast<int64_t>(num_experts))));
+                Attributes().I64("num_experts", Signed(num_experts))));
   return MoeExpertPlan{maps[0], maps[1], maps[2], maps[3], maps[4], maps[5]};
 }
 
@@ -24,7 +25,7 @@ Result<Matrix> moe_routing_bias_update(const Matrix& selection_mask, const Matri
                                        std::size_t experts_per_token, float gamma) {
   return Record("moe_routing_bias_update", {&selection_mask, &bias},
                 Attributes()
-                    .I64("experts_per_token", static_cast<int64_t>(experts_per_token))
+                    .I64("experts_per_token", Signed(experts_per_token))
                     .F32("gamma", gamma));
 }
 
@@ -43,7 +44,7 @@ Result<Matrix> moe_gather(const Matrix& input, const Matrix& packed_token, const
 Result<Matrix> moe_gather_backward(const Matrix& source, const Matrix& inverse,
                                    std::size_t output_rows) {
   return Record("moe_gather_backward", {&source, &inverse},
-                Attributes().I64("output_rows", static_cast<int64_t>(output_rows)));
+                Attributes().I64("output_rows", Signed(output_rows)));
 }
 
 Result<Matrix> moe_combine(const Matrix& packed, const Matrix& route_gate, const Matrix& inverse,

@@ -2,6 +2,8 @@
 #ifndef OA_FRONTEND_RECORD_H_
 #define OA_FRONTEND_RECORD_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -12,6 +14,11 @@
 #include "ir/graph.h"
 
 namespace oa::internal {
+
+// Host extents as attributes. Those that do not fit i64 fit no operand: the operator refuses them.
+inline int64_t Signed(std::size_t value) {
+  return value > static_cast<std::size_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(value);
+}
 
 // Records `op` with `operands` (nullptr: absent) and returns all its results.
 // InvalidArgument when the operands belong to different graphs or to none.

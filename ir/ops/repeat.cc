@@ -3,6 +3,7 @@
 #include "ir/op.h"
 #include "ir/ops/column_tiling.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "ir/ops/shape_attributes.h"
 #include "ir/ops/shape_rows.h"
 #include "schema/status_macros.h"
@@ -69,14 +70,11 @@ absl::Status LowerRepeatBackward(LowerContext& ctx) {
 }
 
 void AddRepeat(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = "repeat_interleave";
-  row.family = kFamily;
-  row.equation = "y = each slice of x along the axis, `repeats` times one behind the other";
-  row.shapes = "x [..], y [..] with `repeats` times the extent at the axis";
-  row.operands = {{.name = "x", .dtypes = kWordTypes}};
-  row.results = {{.name = "y"}};
-  row.attributes = {{"repeats", AttributeKind::kI64}, {"axis", AttributeKind::kI64}};
+  OpDef row = MakeRow({"repeat_interleave", kFamily,
+                       "y = each slice of x along the axis, `repeats` times one behind the other",
+                       "x [..], y [..] with `repeats` times the extent at the axis"},
+                      {Operand("x", kWordTypes)}, {{.name = "y"}});
+  row.attributes = {IntegerAttribute("repeats"), IntegerAttribute("axis")};
   row.rejects = "an axis that x does not have; repeats below 1";
   row.kernels = {"repeat_u32"};
   row.infer = InferRepeat;
@@ -84,15 +82,13 @@ void AddRepeat(std::vector<OpDef>& rows) {
   row.lower = LowerRepeat;
   rows.push_back(row);
 
-  row.name = "repeat_interleave_backward";
-  row.equation = "dx = sum of the `repeats` copies of each slice along the axis";
-  row.shapes = "g [..], dx [..] with the extent at the axis divided by `repeats`";
-  row.operands = {{.name = "g"}};
-  row.results = {{.name = "dx"}};
+  row = BackwardRow(row,
+                    {"dx = sum of the `repeats` copies of each slice along the axis",
+                     "g [..], dx [..] with the extent at the axis divided by `repeats`"},
+                    {Operand("g")}, {{.name = "dx"}});
   row.rejects = "an axis that g does not have; repeats that do not divide its extent";
   row.kernels = {"repeat_backward_f32"};
   row.infer = InferRepeatBackward;
-  row.adjoint = nullptr;
   row.lower = LowerRepeatBackward;
   rows.push_back(row);
 }
@@ -123,13 +119,10 @@ absl::Status LowerCausalMask(LowerContext& ctx) { return EmitCausalMask(ctx, -1e
 absl::Status LowerCausalMaskBackward(LowerContext& ctx) { return EmitCausalMask(ctx, 0); }
 
 void AddCausalMask(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = "causal_mask";
-  row.family = kFamily;
-  row.equation = "y[.., q, k] = scores[.., q, k] for k <= q, else -1e9";
-  row.shapes = "scores [.., Tq, Tk], y [.., Tq, Tk]";
-  row.operands = {{.name = "scores"}};
-  row.results = {{.name = "y"}};
+  OpDef row = MakeRow({"causal_mask", kFamily,
+                       "y[.., q, k] = scores[.., q, k] for k <= q, else -1e9",
+                       "scores [.., Tq, Tk], y [.., Tq, Tk]"},
+                      {Operand("scores")}, {{.name = "y"}});
   row.rejects = "scores of rank 1";
   row.kernels = {"causal_mask_f32"};
   row.infer = InferCausalMask;
@@ -137,12 +130,12 @@ void AddCausalMask(std::vector<OpDef>& rows) {
   row.lower = LowerCausalMask;
   rows.push_back(row);
 
-  row.name = "causal_mask_backward";
-  row.equation = "dscores[.., q, k] = g[.., q, k] for k <= q, else 0";
-  row.shapes = "g [.., Tq, Tk], dscores [.., Tq, Tk]";
-  row.operands = {{.name = "g"}};
-  row.results = {{.name = "dscores"}};
-  row.adjoint = nullptr;
+  row = BackwardRow(row,
+                    {"dscores[.., q, k] = g[.., q, k] for k <= q, else 0",
+                     "g [.., Tq, Tk], dscores [.., Tq, Tk]"},
+                    {Operand("g")}, {{.name = "dscores"}});
+  row.rejects = "g of rank 1";
+  row.kernels = {"causal_mask_f32"};
   row.lower = LowerCausalMaskBackward;
   rows.push_back(row);
 }

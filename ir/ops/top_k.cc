@@ -6,6 +6,7 @@
 #include "ir/lower.h"
 #include "ir/op.h"
 #include "ir/ops/families.h"
+#include "ir/ops/rows.h"
 #include "schema/checked_math.h"
 #include "schema/status_macros.h"
 
@@ -77,14 +78,11 @@ absl::Status LowerGatherLastBackward(LowerContext& ctx) {
 }
 
 void AddGatherLast(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = "gather_last_dim";
-  row.family = kFamily;
-  row.equation = "y[t, k] = x[t, indices[t, k]]; 0 where the index is not in [0, E)";
-  row.shapes = "x [T, E], indices [T, K], y [T, K]";
-  row.operands = {{.name = "x"},
-                  {.name = "indices", .dtypes = Only(DType::I32), .differentiable = false}};
-  row.results = {{.name = "y"}};
+  const OperandDef indices = DetachedOperand("indices", Only(DType::I32));
+  OpDef row = MakeRow({"gather_last_dim", kFamily,
+                       "y[t, k] = x[t, indices[t, k]]; 0 where the index is not in [0, E)",
+                       "x [T, E], indices [T, K], y [T, K]"},
+                      {Operand("x"), indices}, {{.name = "y"}});
   row.rejects = "operands not of rank 2 or for different T";
   row.kernels = {"gather_last_f32"};
   row.infer = InferGatherLast;
@@ -92,16 +90,14 @@ void AddGatherLast(std::vector<OpDef>& rows) {
   row.lower = LowerGatherLast;
   rows.push_back(row);
 
-  row.name = "gather_last_dim_backward";
-  row.equation = "dx[t, e] = sum of g[t, k] over the k with indices[t, k] == e, k increasing";
-  row.shapes = "g [T, K], indices [T, K], dx [T, width]";
-  row.operands[0].name = "g";
-  row.results = {{.name = "dx"}};
-  row.attributes = {{"width", AttributeKind::kI64}};
+  row = BackwardRow(row,
+                    {"dx[t, e] = sum of g[t, k] over the k with indices[t, k] == e, k increasing",
+                     "g [T, K], indices [T, K], dx [T, width]"},
+                    {Operand("g"), indices}, {{.name = "dx"}});
+  row.attributes = {IntegerAttribute("width")};
   row.kernels = {"gather_last_backward_f32"};
   row.rejects = "indices not shaped like g; a width below 1";
   row.infer = InferGatherLastBackward;
-  row.adjoint = nullptr;
   row.lower = LowerGatherLastBackward;
   rows.push_back(row);
 }
@@ -152,29 +148,22 @@ absl::Status InferTopKMask(InferContext& ctx) { return AddWide(ctx, 0); }
 absl::Status LowerTopKMask(LowerContext& ctx) { return LowerWide(ctx, "top_k_mask_f32"); }
 
 void AddTopK(std::vector<OpDef>& rows) {
-  OpDef row;
-  row.name = "top_k";
-  row.family = kFamily;
-  row.equation =
-      "values = the k largest of each row, descending, equal ones by lower index, NaN "
-      "first; indices = where they are";
-  row.shapes = "x [.., n], values [.., k], indices [.., k]; 1 <= k <= min(n, 1024)";
-  row.operands = {{.name = "x"}};
-  row.results = {{.name = "values", .differentiable = false},
-                 {.name = "indices", .differentiable = false}};
-  row.attributes = {{"k", AttributeKind::kI64}};
+  OpDef row = MakeRow({"top_k", kFamily,
+                       "values = the k largest of each row, descending, equal ones by lower index, NaN "
+                       "first; indices = where they are",
+                       "x [.., n], values [.., k], indices [.., k]; 1 <= k <= min(n, 1024)"},
+                      {Operand("x")}, {DetachedResult("values"), DetachedResult("indices")});
+  row.attributes = {IntegerAttribute("k")};
   row.rejects = "k not from 1 to the smaller of the last extent and 1024";
   row.kernels = {"top_k_f32"};
   row.infer = InferTopK;
   row.lower = LowerTopK;
   rows.push_back(row);
 
-  row.name = "top_k_mask";
-  row.equation = "mask[t, e] = 1 when some indices[t, k] == e, else 0";
-  row.shapes = "indices [T, K], mask [T, width]";
-  row.operands = {{.name = "indices", .dtypes = Only(DType::I32), .differentiable = false}};
-  row.results = {{.name = "mask", .differentiable = false}};
-  row.attributes = {{"width", AttributeKind::kI64}};
+  row = MakeRow({"top_k_mask", kFamily, "mask[t, e] = 1 when some indices[t, k] == e, else 0",
+                 "indices [T, K], mask [T, width]"},
+                {DetachedOperand("indices", Only(DType::I32))}, {DetachedResult("mask")});
+  row.attributes = {IntegerAttribute("width")};
   row.rejects = "indices not of rank 2; a width below 1";
   row.kernels = {"top_k_mask_f32"};
   row.infer = InferTopKMask;

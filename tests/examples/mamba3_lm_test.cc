@@ -9,6 +9,7 @@
 #include "ir/compile.h"
 #include "ir/graph.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/tensors.h"
 
@@ -18,12 +19,6 @@ namespace {
 using reference::Tensor;
 
 constexpr uint64_t kLength = 70;  // the states outlive a chunk of the whole form
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 Tensor WholeLogits(const examples::ByteLm& model, const Bytes& text) {
   Graph graph("whole");

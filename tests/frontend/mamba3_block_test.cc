@@ -10,6 +10,7 @@
 #include "frontend/oa.h"
 #include "tests/reference/reference.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/tensors.h"
 
@@ -18,14 +19,9 @@ namespace {
 
 namespace nn = ml::nn;
 using reference::Tensor;
+using testing::Must;
 
 constexpr uint64_t kBatch = 2, kLength = 70, kWidth = 6;
-
-template <class T>
-T Must(Result<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 nn::Mamba3BlockOptions Options(uint64_t rank, bool norm) {
   nn::Mamba3BlockOptions options;

@@ -11,14 +11,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "ir/graph.h"
+#include "tests/support/must.h"
 
 namespace oa::ir {
 
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
+using testing::Must;
 
 inline ValueId Declare(Graph& graph, BufferKind kind, absl::string_view name, const Shape& shape,
                        DType dtype = DType::F32) {

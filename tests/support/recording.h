@@ -13,16 +13,11 @@
 #include "frontend/oa.h"
 #include "ir/graph.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/tensors.h"
 
 namespace oa::testing {
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 inline reference::Tensor TensorOf(DType dtype, Shape shape, std::vector<double> data) {
   reference::Tensor tensor(dtype, std::move(shape));

@@ -12,16 +12,11 @@
 #include "ir/differentiate.h"
 #include "ir/op.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/sweep/sample_graph.h"
 
 namespace oa::testing {
 namespace {
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 std::vector<DeviceProfile> Profiles() {
   DeviceProfile portable;

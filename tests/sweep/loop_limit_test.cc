@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "ir/compile.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/tensors.h"
 
@@ -15,12 +16,6 @@ namespace {
 
 using ir::Attributes;
 using reference::Tensor;
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 DeviceProfile TwoCores() {
   DeviceProfile profile;

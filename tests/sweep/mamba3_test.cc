@@ -11,6 +11,7 @@
 #include "ir/op.h"
 #include "tests/reference/reference.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/tensors.h"
 
@@ -19,12 +20,6 @@ namespace {
 
 using ir::Attributes;
 using reference::Tensor;
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 struct Config {
   uint32_t batch, length, heads, groups, depth, width, angles, ranks;

@@ -6,6 +6,7 @@
 
 #include "ir/compile.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/tensors.h"
 
@@ -16,12 +17,6 @@ using ir::Attributes;
 using reference::Tensor;
 
 constexpr uint64_t kSizes[] = {1, 1023, 1024, 1025, 3, 5003, 2};
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 reference::Forward Oracle(const std::string& op) {
   for (const reference::ReferenceOp& row : reference::OptimiserReference()) {

@@ -8,6 +8,7 @@
 #include "ir/graph.h"
 #include "ir/graph_io.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/tensors.h"
 
@@ -16,12 +17,6 @@ namespace {
 
 constexpr char kCounter[] = "random.replay";
 constexpr uint64_t kCount = 1000;
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 // Two equal draws, one with another seed, one of another kind, a dropout and its gradient.
 void RecordDraws(Graph& graph) {

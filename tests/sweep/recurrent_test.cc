@@ -9,6 +9,7 @@
 #include "ir/graph.h"
 #include "ir/op.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/tensors.h"
 
@@ -22,12 +23,6 @@ struct Case {
   uint64_t batch, steps, hidden;
   bool bias;
 };
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 struct Operands {
   Matrix gates, weight, bias;

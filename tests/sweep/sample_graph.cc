@@ -1,3 +1,4 @@
+#include "tests/support/must.h"
 #include "tests/sweep/sample_graph.h"
 
 #include <doctest/doctest.h>
@@ -15,12 +16,6 @@ namespace {
 using reference::ReferenceOp;
 using reference::Sample;
 using reference::Tensor;
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
-}
 
 // The scalar loss as the oracle sees it.
 double WeightedSum(const std::vector<Tensor>& results, const std::vector<Tensor>& weights) {

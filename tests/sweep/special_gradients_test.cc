@@ -5,6 +5,7 @@
 #include "ir/differentiate.h"
 #include "ir/op.h"
 #include "tests/support/device.h"
+#include "tests/support/must.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/tensors.h"
 
@@ -48,12 +49,6 @@ const std::vector<SpecialGradient>& SpecialGradients() {
       {"pow", Attributes().F32("scalar", 0), {-3, 0, 3}, {0, 0, 0}},
   });
   return table;
-}
-
-template <class T>
-T Must(absl::StatusOr<T> value) {
-  REQUIRE_MESSAGE(value.ok(), value.status().ToString());
-  return *std::move(value);
 }
 
 // A graph with one F32 input after the other; gradients become outputs.
