@@ -15,10 +15,11 @@
 
 namespace oa {
 
-// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`.
-inline size_t EditDistance(absl::string_view a, absl::string_view b) {
+// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`, or with `part`
+// into the nearest part of `b`.
+inline size_t EditDistance(absl::string_view a, absl::string_view b, bool part = false) {
   std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
+  if (!part) std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
     size_t diagonal = std::exchange(row[0], i);
     for (size_t j = 1; j <= b.size(); ++j) {
@@ -27,7 +28,12 @@ inline size_t EditDistance(absl::string_view a, absl::string_view b) {
       row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
     }
   }
-  return row[b.size()];
+  return part ? *std::min_element(row.begin(), row.end()) : row[b.size()];
+}
+
+// How far a user who typed `name` was from `candidate`: "atention" means many a longer name, too.
+inline size_t NameDistance(absl::string_view name, absl::string_view candidate) {
+  return std::min(EditDistance(name, candidate), EditDistance(name, candidate, /*part=*/true) + 2);
 }
 
 // "; the closest are 'a', 'b' and 'c'" without duplicates, or "" when there are no candidates.
@@ -41,7 +47,7 @@ inline std::string ClosestNames(absl::string_view name, std::vector<std::string>
   std::vector<std::pair<size_t, std::string>> ranked;
   for (std::string& candidate : candidates) {
     const size_t distance =
-        EditDistance(name.substr(0, kCompared), absl::string_view(candidate).substr(0, kCompared));
+        NameDistance(name.substr(0, kCompared), absl::string_view(candidate).substr(0, kCompared));
     ranked.emplace_back(distance, std::move(candidate));
   }
   std::sort(ranked.begin(), ranked.end());
