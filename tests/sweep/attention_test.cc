@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "ir/compile.h"
 #include "ir/graph.h"
 #include "tests/support/recording.h"
 
@@ -129,6 +130,20 @@ TEST_CASE("attention: flash_attention_causal equals causal attention in value an
                  weight, qkv);
   program.Run();
   program.ExpectPair("flash", "plain", 3);
+}
+
+// The flash provider stores no scores: only its operands are bounded.
+TEST_CASE("attention: flash_attention_causal takes more than 2^32 scores") {
+  if (TestDevice() == nullptr) return;
+  Graph graph("many");
+  const Matrix x = graph.Input("x", DType::F32, {4097, 1024, 1});
+  graph.Output("y", Must(mm::flash_attention_causal(x, x, x, 1)));
+  CHECK(absl::IsInvalidArgument(
+      mm::scaled_dot_product_attention(x, x, x, nullptr, 1, true).status()));
+  ir::CompileOptions options;
+  options.profile = TestDevice()->info().profile;
+  const absl::Status compiled = ir::Compile(graph.ir(), TestKernels(), options).status();
+  CHECK_MESSAGE(compiled.ok(), compiled.ToString());
 }
 
 TEST_CASE("attention: packed heads are split, attended to and merged") {
