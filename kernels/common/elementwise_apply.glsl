@@ -103,7 +103,7 @@ OA_T oa_apply(uint op, OA_T a, OA_T b, float s) {
   OA_CASE(OA_EW_LOG, oa_log(a))
   OA_CASE(OA_EW_SIN, sine)
   OA_CASE(OA_EW_COS, sine)
-  OA_CASE(OA_EW_ELU, mix(s * (e - 1.0), a, positive))
+  OA_CASE(OA_EW_ELU, mix(s * oa_expm1_from(a, e), a, positive))
   OA_CASE(OA_EW_GELU, a / (1.0 + e))
   OA_CASE(OA_EW_MISH, oa_mish_from(a, e))
   OA_CASE(OA_EW_SIGMOID, sigmoid)

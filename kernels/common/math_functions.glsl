@@ -1,20 +1,30 @@
 // math_functions.glsl: the bodies of math.glsl, which includes this file once for float and once
 // for vec4 (OA_T; OA_INT and OA_BOOL of the same width). mix(a, b, c) is "c ? b : a".
 
-// e^x, 1.5 ulp; inf above 88.73, 0 below -87.
-OA_T oa_exp(OA_T x) {
-  OA_T n = roundEven(clamp(x, -87.0, 88.8) * 1.44269504);
-  precise OA_T r = (x - n * kOaLn2High) - n * kOaLn2Low;
+// e^r - 1 for |r| <= ln(2) / 2.
+OA_T oa_exp_tail(OA_T r) {
   OA_T p = OA_T(1.9875691500e-4);
   p = fma(p, r, OA_T(1.3981999507e-3));
   p = fma(p, r, OA_T(8.3334519073e-3));
   p = fma(p, r, OA_T(4.1665795894e-2));
   p = fma(p, r, OA_T(1.6666665459e-1));
   p = fma(p, r, OA_T(5.0000001201e-1));
-  p = fma(p, r * r, r) + 1.0;
+  return fma(p, r * r, r);
+}
+
+// e^x, 1.5 ulp; inf above 88.73, 0 below -87.
+OA_T oa_exp(OA_T x) {
+  OA_T n = roundEven(clamp(x, -87.0, 88.8) * 1.44269504);
+  precise OA_T r = (x - n * kOaLn2High) - n * kOaLn2Low;
+  OA_T p = oa_exp_tail(r) + 1.0;
   // Twice p times 2^(n-1), because 2^128 is not a float.
   OA_T y = (p + p) * intBitsToFloat((OA_INT(n) + 126) << 23);
   return mix(y, OA_T(0.0), oa_less(x, -87.0));
+}
+
+// e^x - 1 from e = e^x, without the cancellation near 0.
+OA_T oa_expm1_from(OA_T x, OA_T e) {
+  return mix(e - 1.0, oa_exp_tail(x), oa_less(abs(x), 0.34657359));
 }
 
 // ln(1 + f) - f for f in [sqrt(1/2) - 1, sqrt(2) - 1].

@@ -110,6 +110,9 @@ std::vector<ReferenceOp> ActivationReference() {
     rows[1].samples.push_back({{Uniform({11}, -3, 3, 0.05)}, alpha(value)});
     rows[2].samples.push_back({{Uniform({11}, -3, 3, 0.05)}, alpha(value)});
   }
+  // e^x - 1 must not cancel: a large alpha shows it.
+  rows[2].samples.push_back(
+      {{Values(DType::F32, {6}, {-1e-8, -1e-5, -0.003, -0.34, -0.35, 2})}, alpha(1000)});
   return rows;
 }
 
