@@ -90,6 +90,7 @@ void Graph::NoteResults(absl::Span<const int32_t> values) {
 }
 
 void Graph::ForgetRolledBack() {
+  status_ = absl::OkStatus();
   latest_.clear();
   if (replay_counter_ >= static_cast<int32_t>(ir_->values().size())) replay_counter_ = -1;
   for (size_t id = 0; id < ir_->values().size(); ++id) NoteResults({static_cast<int32_t>(id)});

@@ -158,7 +158,8 @@ class Graph {
   Result<Matrix> ReplayCounter();
   // Called with the results of every recorded node.
   void NoteResults(absl::Span<const int32_t> values);
-  // Called after the underlying graph was rolled back: forgets handles on what is gone.
+  // Called after the underlying graph was rolled back to where status() was OK: forgets handles on
+  // what is gone, and the error of a declaration that is.
   void ForgetRolledBack();
   const std::string& label() const { return label_; }
 

@@ -40,8 +40,9 @@ State Moment(Graph& graph, const std::string& optimiser, const Parameter& parame
                      parameter.data().shape());
 }
 
-absl::Status AdamUpdates(const char* op, const AdamOptions& options, const std::string& name,
-                         const State& hyper, const autograd::Gradients& gradients) {
+absl::Status AdamUpdates(Graph& graph, const char* op, const AdamOptions& options,
+                         const std::string& name, const State& hyper,
+                         const autograd::Gradients& gradients) {
   const ir::Attributes attributes = ir::Attributes()
                                         .F32("lr", options.learning_rate)
                                         .F32("beta1", options.beta1)
@@ -53,8 +54,8 @@ absl::Status AdamUpdates(const char* op, const AdamOptions& options, const std::
   state = hyper.value();
   for (const auto& [parameter, gradient] : gradients.parameters()) {
     const Matrix data = parameter.data();
-    const Matrix m = Moment(*gradient.graph(), name, parameter, "m").value();
-    const Matrix v = Moment(*gradient.graph(), name, parameter, "v").value();
+    const Matrix m = Moment(graph, name, parameter, "m").value();
+    const Matrix v = Moment(graph, name, parameter, "v").value();
     OA_RETURN_IF_ERROR(
         internal::RecordAll(op, {&data, &gradient, &m, &v, &state}, attributes).status());
   }
@@ -79,7 +80,7 @@ absl::Status AdamStep(const char* op, const AdamOptions& options, const char* de
              std::bit_cast<uint32_t>(options.beta1), std::bit_cast<uint32_t>(options.beta2),
              std::bit_cast<uint32_t>(options.epsilon),
              std::bit_cast<uint32_t>(options.weight_decay)}));
-  absl::Status recorded = AdamUpdates(op, options, name, state, gradients);
+  absl::Status recorded = AdamUpdates(*graph, op, options, name, state, gradients);
   if (recorded.ok()) recorded = graph->status();
   if (!recorded.ok()) return Undo(*graph, mark, recorded);
   hyper = state;
@@ -92,6 +93,11 @@ Result<std::vector<Matrix>> OwnStorages(const autograd::Gradients& gradients) {
   std::set<int32_t> storages;
   std::vector<Matrix> result;
   for (const auto& [parameter, gradient] : gradients.parameters()) {
+    if (!gradient.valid()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("clip_grad_norm: the gradient of parameter '", parameter.name(),
+                       "' is a Matrix of no graph"));
+    }
     Matrix own = gradient;
     if (!storages.insert(gradient.graph()->ir().value(gradient.id()).storage).second) {
       OA_ASSIGN_OR_RETURN(own, matrix::copy(gradient));
@@ -101,18 +107,31 @@ Result<std::vector<Matrix>> OwnStorages(const autograd::Gradients& gradients) {
   return result;
 }
 
+// The gradients scaled, and behind them their norm.
+Result<std::vector<Matrix>> Clipped(const autograd::Gradients& gradients, float max_norm) {
+  OA_ASSIGN_OR_RETURN(const std::vector<Matrix> own, OwnStorages(gradients));
+  std::vector<OptMatrix> operands;
+  for (const Matrix& gradient : own) operands.push_back(&gradient);
+  return internal::RecordAll("clip_grad_norm", operands,
+                             ir::Attributes().F32("max_norm", max_norm));
+}
+
 }  // namespace
 
 Result<Matrix> clip_grad_norm(autograd::Gradients& gradients, float max_norm) {
   if (gradients.parameters().empty()) return NothingToUpdate("clip_grad_norm");
-  OA_ASSIGN_OR_RETURN(const std::vector<Matrix> own, OwnStorages(gradients));
-  std::vector<OptMatrix> operands;
-  for (const Matrix& gradient : own) operands.push_back(&gradient);
-  OA_ASSIGN_OR_RETURN(std::vector<Matrix> results,
-                      internal::RecordAll("clip_grad_norm", operands,
-                                          ir::Attributes().F32("max_norm", max_norm)));
-  for (size_t i = 0; i + 1 < results.size(); ++i) gradients.SetParameterGradient(i, results[i]);
-  return results.back();
+  Graph* graph = GraphOf(gradients);
+  if (graph == nullptr) {
+    return absl::InvalidArgumentError("clip_grad_norm: a gradient is a Matrix of no graph");
+  }
+  OA_RETURN_IF_ERROR(graph->status());
+  const ir::Graph::Mark mark = graph->ir().mark();
+  Result<std::vector<Matrix>> results = Clipped(gradients, max_norm);
+  if (!results.ok()) return Undo(*graph, mark, results.status());
+  for (size_t i = 0; i + 1 < results->size(); ++i) {
+    gradients.SetParameterGradient(i, (*results)[i]);
+  }
+  return results->back();
 }
 
 absl::Status Adam::Step(const autograd::Gradients& gradients) {

@@ -203,8 +203,19 @@ class Differentiator {
       sum = gradient;
       return absl::OkStatus();
     }
-    OA_ASSIGN_OR_RETURN(sum, context.Emit("add", {sum, gradient}));
+    if (graph_.value(of).dtype == DType::F32) {
+      OA_ASSIGN_OR_RETURN(sum, context.Emit("add", {sum, gradient}));
+      return absl::OkStatus();
+    }
+    OA_ASSIGN_OR_RETURN(const ValueId a, Cast(sum, DType::F32, context));
+    OA_ASSIGN_OR_RETURN(const ValueId b, Cast(gradient, DType::F32, context));
+    OA_ASSIGN_OR_RETURN(const ValueId total, context.Emit("add", {a, b}));
+    OA_ASSIGN_OR_RETURN(sum, Cast(total, graph_.value(of).dtype, context));
     return absl::OkStatus();
+  }
+
+  static absl::StatusOr<ValueId> Cast(ValueId value, DType dtype, AdjointContext& context) {
+    return context.Emit("cast", {value}, Attributes().Token("dtype", DTypeName(dtype)));
   }
 
   Graph& graph_;

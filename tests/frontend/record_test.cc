@@ -128,6 +128,59 @@ TEST_CASE("record: clipping copes with parameters that share a gradient") {
   CHECK(optimiser.Step(*gradients).ok());
 }
 
+// a and b share one gradient.
+Result<ml::autograd::Gradients> SharedGradient(Graph& graph) {
+  const Parameter a = graph.Param("a", {3}, init::Ones());
+  const Parameter b = graph.Param("b", {3}, init::Ones());
+  OA_ASSIGN_OR_RETURN(const Matrix sum, matrix::add(a, b));
+  OA_ASSIGN_OR_RETURN(const Matrix loss, matrix::sum(sum));
+  return ml::autograd::Backward(loss);
+}
+
+TEST_CASE("record: clipping that is refused records nothing, not even copies") {
+  Graph graph("g");
+  Result<ml::autograd::Gradients> gradients = SharedGradient(graph);
+  REQUIRE(gradients.ok());
+  const size_t nodes = graph.ir().nodes().size();
+  CHECK_EQ(ml::optim::clip_grad_norm(*gradients, 0).status().code(),
+           absl::StatusCode::kInvalidArgument);
+  CHECK_EQ(graph.ir().nodes().size(), nodes);
+  gradients->SetParameterGradient(1, Matrix());
+  CHECK_EQ(ml::optim::clip_grad_norm(*gradients, 1).status().code(),
+           absl::StatusCode::kInvalidArgument);
+  CHECK_EQ(ml::optim::AdamW().Step(*gradients).code(), absl::StatusCode::kInvalidArgument);
+  CHECK_EQ(graph.ir().nodes().size(), nodes);
+}
+
+TEST_CASE("record: a second optimiser of the same name is refused, and the graph stays usable") {
+  Graph graph("g");
+  const Result<ml::autograd::Gradients> gradients = SharedGradient(graph);
+  REQUIRE(gradients.ok());
+  REQUIRE(ml::optim::Adam().Step(*gradients).ok());
+  const size_t nodes = graph.ir().nodes().size();
+  CHECK_EQ(ml::optim::Adam().Step(*gradients).code(), absl::StatusCode::kInvalidArgument);
+  CHECK_EQ(graph.ir().nodes().size(), nodes);
+  CHECK(graph.status().ok());
+  CHECK(ml::optim::Adam({.name = "other"}).Step(*gradients).ok());
+}
+
+TEST_CASE("record: two uses of a bf16 value add their gradients") {
+  Graph graph("g");
+  const Matrix x = graph.Input("x", F32, {5});
+  const Result<Matrix> half = matrix::cast(x, BF16);
+  REQUIRE(half.ok());
+  const Result<Matrix> a = matrix::cast(*half, F32), b = matrix::cast(*half, F32);
+  REQUIRE((a.ok() && b.ok()));
+  const Result<Matrix> product = matrix::mul(*a, *b);
+  REQUIRE(product.ok());
+  const Result<Matrix> loss = matrix::sum(*product);
+  REQUIRE(loss.ok());
+  const Result<ml::autograd::Gradients> gradients = ml::autograd::Backward(*loss, {x, *half});
+  REQUIRE_MESSAGE(gradients.ok(), gradients.status().ToString());
+  CHECK_EQ(gradients->Of(x)->dtype(), F32);
+  CHECK_EQ(gradients->Of(*half)->dtype(), BF16);
+}
+
 TEST_CASE("record: two recordings of one program are byte-identical") {
   std::vector<uint8_t> bytes[2];
   for (std::vector<uint8_t>& file : bytes) {
