@@ -14,8 +14,9 @@ namespace oa::ir {
 
 // Loop iterations an invocation may make on a CPU device. Mesa's llvmpipe counts those of all its
 // loops together, the failing tests at their ends included, and one for a loop in a branch that is
-// not taken; after 65,535 it leaves every loop at once: no error, just results that were never
-// written. Less than that, because callers estimate.
+// not taken (also for each loop inside another one whose test has just failed); after 65,535 it
+// leaves every loop at once: no error, just results that were never written. Less than that,
+// because callers estimate.
 inline constexpr uint64_t kLoopBudget = 60000;
 
 // Iterations of the loops of a dispatch: `shared` are divided among its workgroups, `once` fall on

@@ -119,8 +119,11 @@ absl::Status ScanBackward::EmitPairs() {
   call.Buffer(scan_.values().products).Buffer(scan_.values().gates).Buffer(dweighted_);
   call.Buffer(crossing_).Buffer(own_).Buffer(kept_);
   call.U32(scan_.chunks_all()).U32(scan_.chunks().tokens).U32(s_.ranks);
+  // Lanes in lock step pass through all three branches, two nested loops each, at every token and
+  // once more at the end.
+  const uint64_t block = s_.ranks * (s_.ranks + 2) + 2;
   return scan_.EmitItems(std::move(call), s_.rows() * scan_.chunks().slots(),
-                         scan_.chunks().tokens * (1 + s_.ranks * (1 + s_.ranks)));
+                         scan_.chunks().tokens * (1 + 3 * block) + 7);
 }
 
 absl::Status ScanBackward::EmitRotateBackward() {
@@ -152,7 +155,7 @@ absl::Status ScanBackward::EmitRotateBackward() {
   scan_.SetSizes(call, s_.width).U32(s_.angles).U32(s_.ranks).U32(scan_.chunks().slots());
   call.Constant("has_entry", scan_.chunks().carried());
   return scan_.EmitRows(std::move(call), s_.rows() * s_.length,
-                        CeilDiv(CeilDiv(s_.width, 2), kernel->local_size[0]) * (s_.ranks + 1));
+                        CeilDiv(CeilDiv(s_.width, 2), kernel->local_size[0]) * (s_.ranks + 2) + 2);
 }
 
 absl::Status ScanBackward::EmitGatesBackward() {
@@ -172,7 +175,7 @@ absl::Status ScanBackward::EmitGatesBackward() {
   scan_.SetSizes(call, s_.angles).U32(scan_.chunks().tokens).U32(scan_.chunks().count);
   call.Constant("has_entry", scan_.chunks().carried());
   return scan_.EmitItems(std::move(call), s_.rows() * s_.length,
-                         2 * scan_.chunks().tokens + s_.angles);
+                         2 * scan_.chunks().tokens + s_.angles + 3);
 }
 
 absl::Status ScanBackward::EmitInputBackward() {

@@ -121,9 +121,9 @@ void SetConfig(KernelCall& call, const Config& c, uint64_t rows) {
 // Emits a kernel with one workgroup a row of the projection.
 absl::Status EmitRows(LowerContext& ctx, KernelCall call, const Config& c, uint64_t rows) {
   const uint64_t lanes = call.kernel().local_size[0];
-  const uint64_t iterations = 2 * CeilDiv(c.inner, lanes) + 3 * CeilDiv(c.heads, lanes) +
+  const uint64_t iterations = 2 * CeilDiv(c.inner, lanes) + 2 * CeilDiv(c.heads, lanes) +
                               CeilDiv(c.angles, lanes) +
-                              c.bc_rows() * (1 + 4 * CeilDiv(c.state, lanes)) + 8;
+                              c.bc_rows() * (5 + 4 * CeilDiv(c.state, lanes)) + 12;
   OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(rows, iterations));
   return ctx.Emit(std::move(call.Grid(groups)));
 }

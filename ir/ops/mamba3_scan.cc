@@ -20,10 +20,12 @@ constexpr uint64_t kShortLength = 16;
 // Tokens of a chunk of the running sums of angles.
 constexpr uint64_t kAngleChunk = 64;
 
-// Loop iterations of step.comp for one token: rows of the state, then ranks within each element.
+// Loop iterations of step.comp for one token, ends included: rows of the state, their elements, and
+// two loops over ranks within each.
 uint64_t StepIterations(const ScanConfig& s, const Kernel& kernel) {
   const uint64_t lanes = kernel.local_size[0];
-  return CeilDiv(128, lanes) * (s.width * (2 * s.ranks + 1) + 5 * s.ranks) +
+  const uint64_t row = s.width * (2 * s.ranks + 3) + 5 * s.ranks;
+  return CeilDiv(s.depth, lanes) * row + CeilDiv(128, lanes) * 8 + 16 +
          CeilDiv(s.ranks * (s.depth + s.width), lanes) * 4;
 }
 
@@ -154,7 +156,7 @@ absl::Status ScanLowering::EmitGates() {
   KernelCall call(kernel);
   call.Buffer(operands_[kScanAdt]).Buffer(operands_[kScanDt]).Buffer(operands_[kScanTrap]);
   SetSizes(call.Buffer(values_.gates), chunks_.tokens).U32(chunks_.count);
-  return EmitItems(std::move(call), chunks_all(), 2 * chunks_.tokens);
+  return EmitItems(std::move(call), chunks_all(), 2 * chunks_.tokens + 2);
 }
 
 absl::Status ScanLowering::EmitAnglePass(uint32_t mode, BufferSlice dtheta, BufferSlice carry,

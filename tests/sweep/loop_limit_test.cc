@@ -2,6 +2,7 @@
 // workgroups, and what cannot be divided is refused instead of being computed wrongly.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/match.h"
@@ -116,6 +117,58 @@ TEST_CASE("loop limit: joined optimiser updates keep to it") {
   options.profile = TwoCores();
   const ir::Compiled compiled = Must(ir::Compile(graph, TestKernels(), options));
   CHECK_GE(GroupsOf(compiled, "sgd_step x 2"), 2 * count / 1024 / (65535 / 33));
+}
+
+// Workgroups of the dispatches of kernel `name`, the fewest of any.
+uint64_t GroupsOfKernel(const ir::Compiled& compiled, const std::string& name) {
+  uint64_t groups = UINT64_MAX;
+  for (const PlanDispatch& dispatch : compiled.plan.dispatches) {
+    if (absl::StartsWith(compiled.plan.kernels[dispatch.kernel].name, name)) {
+      groups = std::min(groups, Workgroups(dispatch));
+    }
+  }
+  REQUIRE_NE(groups, UINT64_MAX);
+  return groups;
+}
+
+TEST_CASE("loop limit: mamba3 counts nested loops and branches of lanes in lock step") {
+  const uint64_t length = 100'000, heads = 4, width = 128, rows = length * heads;
+  const Shape vectors = {1, length, 1, width}, inputs = {1, length, heads, 1};
+  const Shape gates = {1, length, heads};
+  const ir::Compiled scan = Must(CompileCall(
+      "mamba3_siso_backward",
+      {{inputs}, {vectors}, {vectors}, {inputs}, {inputs}, {gates}, {gates}, {gates},
+       {{1, length, 64}}, {{heads, width}}, {{heads, width}}, {{heads}}},
+      Attributes()
+          .U32("batch_size", 1)
+          .U32("sequence_length", length)
+          .U32("num_heads", heads)
+          .U32("num_groups", 1)
+          .U32("head_dim", 1)
+          .U32("state_size", width)
+          .U32("num_rope_angles", 64)
+          .U32("mimo_rank", 1)
+          .Bool("has_z", true)
+          .Bool("has_d", true)
+          .Bool("has_output_norm", false)));
+  // 64 tokens of three branches with a block of one element each.
+  CHECK_GE(GroupsOfKernel(scan, "mamba3_pairs"), rows / 8 / (65535 / (64 * 16 + 8)));
+  // 64 pairs of elements on eight lanes, one rank.
+  CHECK_GE(GroupsOfKernel(scan, "mamba3_rotate_backward"), rows / (65535 / (8 * 3 + 3)));
+  // 32 short vectors a row, each with four loops over eight elements.
+  const ir::Compiled split = Must(CompileCall("mamba3_preprocess", {{{rows, 535}}, {{2}}},
+                                              Attributes()
+                                                  .U32("inner_size", 8)
+                                                  .U32("state_size", 8)
+                                                  .U32("num_heads", 2)
+                                                  .U32("num_rope_angles", 1)
+                                                  .U32("num_groups", 4)
+                                                  .U32("mimo_rank", 8)
+                                                  .F32("epsilon", 1e-5f)
+                                                  .F32("dt_min", 1e-3f)
+                                                  .F32("dt_max", 0.1f)
+                                                  .F32("a_floor", 1e-4f)));
+  CHECK_GE(GroupsOfKernel(split, "mamba3_preprocess"), rows / (65535 / (32 * 9 + 16)));
 }
 
 void CheckRefused(const std::string& op, const std::vector<Operand>& operands,
