@@ -34,7 +34,7 @@ struct StepStates {
 };
 
 absl::Status EmitSteps(LowerContext& ctx, const ScanConfig& s, const ScanOperands& operands,
-                       const StepStates& states) {
+                       const StepStates& states, bool wrapped) {
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("mamba3_step_f32"));
   KernelCall call(kernel);
   for (const BufferSlice& operand : operands) call.Buffer(operand);
@@ -44,7 +44,8 @@ absl::Status EmitSteps(LowerContext& ctx, const ScanConfig& s, const ScanOperand
   call.Constant("mimo", s.mimo)
       .Constant("has_z", s.has_z)
       .Constant("has_d", s.has_d)
-      .Constant("has_norm", s.has_norm);
+      .Constant("has_norm", s.has_norm)
+      .Constant("wrapped", wrapped);
   call.Flops(s.tokens() * s.heads * s.depth * s.width * (6 * s.ranks + 4));
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
                       ctx.RowGroups(s.rows(), s.length * StepIterations(s, *kernel)));
@@ -74,7 +75,7 @@ absl::Status EmitStepwise(LowerContext& ctx, const ScanConfig& s) {
     offset += AlignUp(sizes[i], kAlignment) * sizeof(float);
   }
   return EmitSteps(ctx, s, ScanOperandsAt(ctx, 0, s),
-                   {slices[0], slices[1], slices[2], slices[3]});
+                   {slices[0], slices[1], slices[2], slices[3]}, /*wrapped=*/true);
 }
 
 }  // namespace
@@ -300,7 +301,7 @@ template <bool kMimo>
 absl::Status LowerScanStep(LowerContext& ctx) {
   const ScanConfig config = ScanConfigOf(ctx.attributes(), kMimo);
   const StepStates states = {ctx.out(1), ctx.out(2), ctx.out(3), ctx.out(4)};
-  return EmitSteps(ctx, config, ScanOperandsAt(ctx, 4, config), states);
+  return EmitSteps(ctx, config, ScanOperandsAt(ctx, 4, config), states, /*wrapped=*/false);
 }
 
 template absl::Status LowerScan<false>(LowerContext&);

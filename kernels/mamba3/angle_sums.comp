@@ -39,9 +39,7 @@ void add_term(uint bh, uint t, uint k, inout float high, inout float low) {
   uint token = bh / args.heads * args.tokens + t;
   float rate = args.angle.v[token * args.angles + k];
   float step = args.dt.v[token * args.heads + bh % args.heads];
-  precise float product = rate * step;
-  add_compensated(high, low, product);
-  low += fma(rate, step, -product);
+  add_product(high, low, rate, step);
   wrap_angle(high, low);
 }
 

@@ -48,6 +48,17 @@ void wrap_angle(inout float high, inout float low) {
   add_compensated(high, low, -turns * 3.0199159819575e-7);
 }
 
+// high + low += x * y, with the product's rounding error (Dekker 1971; fma need not be fused).
+void add_product(inout float high, inout float low, float x, float y) {
+  precise float product = x * y;
+  float x1 = oa_upper_half(x), y1 = oa_upper_half(y);
+  precise float x2 = x - x1;
+  precise float y2 = y - y1;
+  precise float lost = ((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2;
+  add_compensated(high, low, product);
+  low += lost;
+}
+
 // The pair (x, y) of the state axis turned by an angle, and back.
 vec2 rotate(vec2 v, float c, float s) { return vec2(v.x * c - v.y * s, v.x * s + v.y * c); }
 vec2 rotate_back(vec2 v, float c, float s) { return vec2(v.x * c + v.y * s, v.y * c - v.x * s); }

@@ -8,8 +8,8 @@
 //           angle_state [batch * heads, angles], k_state [batch * heads, ranks, width],
 //           v_state [batch * heads, ranks, depth], y [batch, length, heads, depth].
 // Cost:     8 bytes and 4 * ranks + 3 flops an element of ssm and token; a head a workgroup.
-// Numerics: F32, width ascending within each readout; theta is not wrapped, only the arguments of
-//           its sine and cosine are reduced.
+// Numerics: F32, width ascending within each readout; the theta of a step is not wrapped, only the
+//           arguments of its sine and cosine are reduced.
 #version 460
 #include "common/reduce.glsl"
 #include "mamba3/mamba3.glsl"
@@ -20,6 +20,8 @@ layout(constant_id = 0) const uint mimo = 0;
 layout(constant_id = 1) const uint has_z = 0;
 layout(constant_id = 2) const uint has_d = 0;
 layout(constant_id = 3) const uint has_norm = 0;
+// A whole sequence: theta in angle_state is modulo 2 pi, what it rounds away stays in theta_low.
+layout(constant_id = 4) const uint wrapped = 0;
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Args {
   F32In c;
@@ -59,6 +61,7 @@ const uint kMaxRanks = 8;
 // q, k and k_state of ranks * width each, then v and v_state of ranks * depth each. The operator
 // rows keep ranks <= 8, depth and width <= 128 and, with more than one rank, depth * width <= 4096.
 shared float staged[3600];
+shared float theta_low[64];  // of each angle; only the lane that has the angle uses it
 
 struct Head {
   uint bh;
@@ -91,9 +94,15 @@ void stage_pair(Head h, uint j) {
   float cosine = 1.0, sine = 0.0;
   if (j < args.angles) {
     uint at = h.bh * args.angles + j;
-    float theta = args.angle_state.v[at] +
-                  args.angle.v[h.token * args.angles + j] * args.dt.v[h.row];
-    args.angle_state.v[at] = theta;
+    float high = args.angle_state.v[at], low = wrapped != 0u && h.resumed ? theta_low[j] : 0.0;
+    add_product(high, low, args.angle.v[h.token * args.angles + j], args.dt.v[h.row]);
+    if (wrapped == 0u) args.angle_state.v[at] = high + low;
+    wrap_angle(high, low);
+    if (wrapped != 0u) {
+      args.angle_state.v[at] = high;
+      theta_low[j] = low;
+    }
+    float theta = high + low;
     cosine = oa_cos(theta);
     sine = oa_sin(theta);
   }

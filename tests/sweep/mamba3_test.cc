@@ -575,6 +575,26 @@ TEST_CASE("mamba3: angles after 65,536 tokens of one sign are accurate to 1e-5")
   CheckClose(program.Run().at("y"), OracleScan(s, operands), 1e-5);
 }
 
+// Products of rate and step of thousands of turns: what they round away is part of the angle.
+TEST_CASE("mamba3: angles of thousands of radians a token") {
+  if (TestDevice() == nullptr) return;
+  for (uint32_t length : {1u, 12u, 70u}) {
+    const Config s = {1, length, 2, 1, 3, 4, 2, 1, true, true};
+    std::vector<Tensor> operands = Operands(s);
+    operands[7] = Wave({1, length, 2}, 7, 90, 10);
+    operands[5] = Wave({1, length, 2}, 5, 40, 60);
+    const Tensor expected = OracleScan(s, operands);
+    Program program;
+    program.Output("y", program.Record(s.op(), program.Inputs(operands), s.attributes())[0]);
+    for (const std::string& route : ir::FindOp(s.op())->routes) {
+      INFO("length ", length, " route ", route);
+      RunOptions options;
+      options.routes = {{s.op(), route}};
+      CheckClose(program.Run(options).at("y"), expected, 1e-5);
+    }
+  }
+}
+
 TEST_CASE("mamba3: strong decay and no decay") {
   if (TestDevice() == nullptr) return;
   for (double adt : {-200.0, -12.0, 0.0}) {
