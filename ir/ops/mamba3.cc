@@ -193,7 +193,8 @@ constexpr char kNotes[] =
     "A flag that is off leaves its operand in place, unread and with a gradient of zero. "
     "Sequences of at most 16 tokens are scanned token by token (route sequential; on CPU devices "
     "only where its loops fit their limit), longer ones in chunks of 64 / mimo_rank tokens whose "
-    "work is parallel over the whole sequence (route parallel).";
+    "work is parallel over the whole sequence (route parallel), unless that takes values of 2^31 "
+    "elements.";
 constexpr char kStepNotes[] =
     "Reads all states before it writes any. From zero states, L steps give the L outputs of the "
     "scan. theta in angle_state is not wrapped.";

@@ -52,10 +52,19 @@ absl::Status EmitSteps(LowerContext& ctx, const ScanConfig& s, const ScanOperand
   return ctx.Emit(std::move(call.Grid(groups)));
 }
 
+// Whether every value of the chunked form has fewer than 2^31 elements, the limit of products.
+bool ChunksFit(const ScanConfig& s) {
+  const ScanChunks chunks = ChunksOf(s);
+  const uint64_t states = CeilDiv(s.depth * s.width, chunks.tokens);
+  const uint64_t per_slot =
+      std::max({chunks.tokens * s.ranks * s.ranks, states, s.ranks * std::max(s.depth, s.width)});
+  return s.rows() * chunks.slots() * per_slot <= INT32_MAX;
+}
+
 // Route "sequential"; else by length, and on CPU devices by the loop limit.
 bool ScansStepwise(const LowerContext& ctx, const ScanConfig& s, const Kernel& step) {
   if (!ctx.route().empty()) return ctx.route() == "sequential";
-  if (s.length > kShortLength) return false;
+  if (s.length > kShortLength) return !ctx.profile().is_cpu && !ChunksFit(s);
   return !ctx.profile().is_cpu || s.length * StepIterations(s, step) <= kLoopBudget;
 }
 

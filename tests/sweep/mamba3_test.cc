@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/compile.h"
 #include "ir/op.h"
 #include "tests/reference/reference.h"
 #include "tests/support/device.h"
@@ -530,6 +531,27 @@ TEST_CASE("mamba3: all routes agree, on both sides of every chunk's end") {
       }
     }
   }
+}
+
+// Compiles only: the chunked form of this scan would take 2^32 products.
+TEST_CASE("mamba3: a scan too long for products of chunks is compiled token by token") {
+  const Config s = {1, 1u << 26, 1, 1, 1, 2, 1, 1, true, true};
+  ir::Graph graph("long");
+  const Shape vectors = {1, s.length, 1, 2}, inputs = {1, s.length, 1, 1}, gates = {1, s.length, 1};
+  std::vector<ir::ValueId> ids;
+  for (const Shape& shape : {vectors, vectors, inputs, inputs, gates, gates, gates, gates,
+                             Shape{1, 2}, Shape{1, 2}, Shape{1}}) {
+    ids.push_back(Must(graph.AddStorage(BufferKind::kInput, absl::StrCat("x", ids.size()),
+                                        DType::F32, shape)));
+  }
+  REQUIRE(graph.AddOutput("y", Must(graph.Record(s.op(), ids, s.attributes()))[0]).ok());
+  ir::CompileOptions options;
+  options.profile.name = "gpu";
+  options.profile.subgroup_size = 32;
+  options.profile.features = {"subgroup_arithmetic"};
+  options.profile.max_allocation_bytes = uint64_t{1} << 36;
+  const ir::Compiled compiled = Must(ir::Compile(graph, TestKernels(), options));
+  CHECK_EQ(compiled.plan.dispatches.size(), 2);  // zero states, all tokens
 }
 
 // ---- Long sequences ----
