@@ -140,7 +140,7 @@ struct Norm {
   BufferSlice x, weight, bias, gate;
   BufferSlice y, g;  // forward: the result; backward: the output of a rectified form
   bool rectified = false;
-  BufferSlice dx, dgate, weight_terms, bias_terms, means, rstds;
+  BufferSlice dx, dgate, weight_terms, bias_terms, means, rests, rstds;
 };
 
 bool Present(const BufferSlice& slice) { return slice.size_bytes != 0; }
@@ -182,7 +182,7 @@ absl::Status EmitNormBackward(LowerContext& ctx, const Norm& norm) {
   KernelCall call(kernel);
   call.Buffer(norm.x).Buffer(norm.weight).Buffer(norm.bias).Buffer(norm.gate).Buffer(norm.y);
   call.Buffer(norm.g).Buffer(norm.dx).Buffer(norm.dgate).Buffer(norm.weight_terms);
-  call.Buffer(norm.bias_terms).Buffer(norm.means).Buffer(norm.rstds);
+  call.Buffer(norm.bias_terms).Buffer(norm.means).Buffer(norm.rests).Buffer(norm.rstds);
   SetConstants(call, norm, tiling);
   call.Constant("want_dx", Present(norm.dx))
       .Constant("want_dgate", Present(norm.dgate))
@@ -286,6 +286,7 @@ absl::Status LowerChannelsBackward(LowerContext& ctx) {
   if (norm.rectified) norm.y = ctx.in(2);
   norm.dx = ctx.out_or_null(0);
   norm.means = ctx.Scratch("means", DType::F32, {norm.shape.columns()});
+  norm.rests = ctx.Scratch("rests", DType::F32, {norm.shape.columns()});
   norm.rstds = ctx.Scratch("rstds", DType::F32, {norm.shape.columns()});
   OA_RETURN_IF_ERROR(EmitNormBackward(ctx, norm));
   ChannelSums sums = {.x = norm.x,
@@ -293,6 +294,7 @@ absl::Status LowerChannelsBackward(LowerContext& ctx) {
                       .y = norm.y,
                       .mean = norm.means,
                       .spread = norm.rstds,
+                      .rest = norm.rests,
                       .per_position = true};
   sums.batch = norm.shape.outer;
   sums.channels = norm.shape.extent;
@@ -415,8 +417,8 @@ absl::Status EmitChannelSums(LowerContext& ctx, const ChannelSums& sums) {
   OA_ASSIGN_OR_RETURN(const uint64_t groups,
                       ctx.RowGroups(sums.channels, CeilDiv(count, kernel->local_size[0]) + 1));
   KernelCall call(kernel);
-  call.Buffer(sums.x).Buffer(sums.y).Buffer(sums.g).Buffer(sums.mean).Buffer(sums.spread);
-  call.Buffer(sums.dweight).Buffer(sums.dbias);
+  call.Buffer(sums.x).Buffer(sums.y).Buffer(sums.g).Buffer(sums.mean).Buffer(sums.rest);
+  call.Buffer(sums.spread).Buffer(sums.dweight).Buffer(sums.dbias);
   call.U32(sums.batch).U32(sums.channels).U32(sums.positions);
   call.F32(ctx.attributes().f32("epsilon"));
   call.Constant("per_position", sums.per_position)

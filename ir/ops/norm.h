@@ -15,6 +15,7 @@ struct ChannelSums {
   BufferSlice x, g;
   BufferSlice y;             // of rectified operators; else empty
   BufferSlice mean, spread;  // per channel: the variance; per position: rstd
+  BufferSlice rest;          // per position: what the mean lost to rounding
   bool per_position = false;
   uint64_t batch = 1, channels = 1, positions = 1;
   BufferSlice dweight, dbias;  // either may be empty: not wanted

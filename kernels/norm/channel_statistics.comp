@@ -27,17 +27,20 @@ float load(uint i, uint c) {
 void main() {
   uint count = oa_mul_saturated(args.batch, args.positions);
   OA_FOR_EACH_ROW(c, args.channels) {
-    float mean = 0.0, squares = 0.0;
+    float mean = 0.0, rest = 0.0, squares = 0.0;
     OA_FOR_EACH_COLUMN(i, count) mean += load(i, c);
     mean = workgroup_sum(mean) / float(count);
     OA_FOR_EACH_COLUMN(i, count) {
       float d = load(i, c) - mean;
+      rest += d;
       squares += d * d;
     }
+    rest = workgroup_sum(rest) / float(count);  // what the mean lost to rounding
     squares = workgroup_sum(squares);
     if (gl_LocalInvocationID.x == 0) {
-      args.mean.v[c] = mean;
-      args.variance.v[c] = squares / float(count);
+      float variance = squares / float(count) - rest * rest;
+      args.mean.v[c] = mean + rest;
+      args.variance.v[c] = variance < 0.0 ? 0.0 : variance;
     }
   }
 }

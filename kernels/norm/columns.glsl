@@ -42,14 +42,22 @@ vec4 load_x(Column c, uint k, float absent, bool last);
 
 struct Statistics {
   float mean;
+  float rest;  // of the mean: what `mean` lost to rounding
   float rstd;
 };
+
+// (x - mean) * rstd. The first difference is exact near the mean, so that a large mean costs no
+// accuracy.
+vec4 normalise(vec4 x, Statistics s) {
+  precise vec4 centred_x = (x - s.mean) - s.rest;
+  return centred_x * s.rstd;
+}
 
 // The variance is that of centred values: x^2 - mean^2 would cancel. Columns are short, so their
 // second reading comes from a cache.
 Statistics column_statistics(Column c, uint extent, float epsilon) {
   uint used = column_blocks(c.count);
-  float mean = 0.0;
+  float mean = 0.0, rest = 0.0;
   if (centred != 0u) {
     for (uint k = 0; k < used; ++k) mean += sum4(load_x(c, k, 0.0, false));
     mean = column_sum(mean) / float(extent);
@@ -57,10 +65,16 @@ Statistics column_statistics(Column c, uint extent, float epsilon) {
   float squares = 0.0;
   for (uint k = 0; k < used; ++k) {
     vec4 d = load_x(c, k, mean, false) - mean;  // absent elements add nothing
+    if (centred != 0u) rest += sum4(d);
     squares += sum4(d * d);
   }
-  squares = column_sum(squares);
-  return Statistics(mean, inversesqrt(squares / float(extent) + epsilon));
+  float variance = column_sum(squares) / float(extent);
+  if (centred != 0u) {
+    rest = column_sum(rest) / float(extent);
+    variance -= rest * rest;
+    if (variance < 0.0) variance = 0.0;
+  }
+  return Statistics(mean, rest, inversesqrt(variance + epsilon));
 }
 
 #endif  // OA_NORM_COLUMNS_GLSL_

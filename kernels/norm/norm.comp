@@ -52,7 +52,7 @@ void main() {
     Statistics s = column_statistics(c, extent, args.epsilon);
     uint used = column_blocks(c.count);
     for (uint k = 0; k < used; ++k) {
-      vec4 xhat = (load_x(c, k, 0.0, true) - s.mean) * s.rstd;
+      vec4 xhat = normalise(load_x(c, k, 0.0, true), s);
       vec4 y = finish(c, k, xhat * load_weight(U32In(args.weight), c, k));
       column_result(c.base, c.count, c.inner, k, y);
     }

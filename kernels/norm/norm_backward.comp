@@ -3,9 +3,9 @@
 //   dx = rstd * (e - mean(e) - xhat * mean(e * xhat)), mean(e) only when centred,
 //   dgate = g * (xhat * weight + bias) * silu'(gate),
 //   weight_terms = dm * xhat, bias_terms = dm, to be summed over columns by another kernel,
-//   means and rstds of the columns, for the same purpose.
+//   means, their rests and rstds of the columns, for the same purpose.
 // Shapes:   x, gate, y, g, dx, dgate, weight_terms, bias_terms [outer, extent, inner],
-//           weight, bias [groups, extent], means, rstds [outer, inner].
+//           weight, bias [groups, extent], means, rests, rstds [outer, inner].
 // Cost:     reads every operand from memory once, again from caches; 16 flops an element.
 // Numerics: F32, sums over lanes in a fixed order; relative 1e-5.
 #version 460
@@ -31,6 +31,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Ar
   F32Out weight_terms;
   F32Out bias_terms;
   F32Out means;
+  F32Out rests;
   F32Out rstds;
   uint outer;
   uint extent;
@@ -54,7 +55,7 @@ vec4 affine_gradient(Column c, uint k) {
 }
 
 vec4 normalised(Column c, uint k, Statistics s) {
-  return (load_x(c, k, s.mean, false) - s.mean) * s.rstd;
+  return normalise(load_x(c, k, s.mean, false), s);
 }
 
 void store(F32Out result, Column c, uint k, vec4 value) {
@@ -105,6 +106,7 @@ void main() {
     store_column(c, s, sum / float(extent), product / float(extent));
     if (want_statistics != 0u && column_lane() == 0u && q < columns) {
       args.means.v[q] = s.mean;
+      args.rests.v[q] = s.rest;
       args.rstds.v[q] = s.rstd;
     }
   }

@@ -149,6 +149,12 @@ ReferenceOp RowNormOp(const char* name) {
     row.samples.push_back(Check(inputs(shape), std::max(shape.back(), shape[0])));
   }
   row.samples.push_back(Check(inputs({5, 6}), 6, 0.5f));
+  if (kCentred) {  // a mean far from zero costs no accuracy
+    for (const Shape& shape : {Shape{3, 5}, {4, 64}, {2, 1500}}) {
+      row.samples.push_back(Check(inputs(shape), shape.back()));
+      row.samples.back().inputs[0] = Uniform(shape, 998, 1002);
+    }
+  }
   RejectEpsilons(row);
   std::vector<InputSpec> bad = inputs({4, 3});
   bad[1] = Uniform({4});
@@ -202,6 +208,10 @@ ReferenceOp ChannelNormOp(const char* name) {
                  Check(inputs(3, 16, 1), 16),  Check(inputs(2, 33, 37), 74),
                  Check(inputs(1, 130, 5), 130), Check(inputs(1, 1024, 3), 1024),
                  Check(inputs(2, 4, 300), 600)};
+  if (!kRectified) {  // a mean far from zero costs no accuracy
+    row.samples.push_back(Check(inputs(2, 7, 3), 7));
+    row.samples.back().inputs[0] = Uniform({2, 7, 3}, 998, 1002);
+  }
   RejectEpsilons(row);
   const InputSpec x = Uniform({2, 3, 4}), w = Uniform({3});
   Reject(row, "x of rank 2", {Uniform({3, 4}), w, w});
