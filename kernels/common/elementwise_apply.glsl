@@ -25,8 +25,10 @@ OA_T oa_exponent(uint op, OA_T a) {
 }
 
 // p bounded below by 1e-7 and above by 1. The other bound of bce, 1 - 1e-7, is no float: 1 - p is
-// bounded by itself instead.
-OA_T oa_bce_bound(OA_T p) { return mix(min(p, 1.0), OA_T(1e-7), oa_less(p, 1e-7)); }
+// bounded by itself instead. NaN stays; min() may drop it.
+OA_T oa_bce_bound(OA_T p) {
+  return mix(mix(min(p, 1.0), OA_T(1e-7), oa_less(p, 1e-7)), p, isnan(p));
+}
 
 OA_T oa_bce(OA_T a, OA_T b) {
   return -(b * oa_log(oa_bce_bound(a)) + (1.0 - b) * oa_log(oa_bce_bound(1.0 - a)));

@@ -57,8 +57,8 @@ OA_T oa_log(OA_T x) {
   precise OA_T tail = e * kOaLn2Low + oa_log_tail(f);
   precise OA_T y = e * kOaLn2High + (f + tail);
   y = mix(y, OA_T(-oa_infinity()), oa_equal(x, 0.0));
-  y = mix(y, OA_T(oa_nan()), oa_less(x, 0.0));
-  return mix(x + x, y, oa_less(abs(x), oa_infinity()));
+  y = mix(x + x, y, oa_less(abs(x), oa_infinity()));
+  return mix(y, OA_T(oa_nan()), oa_less(x, 0.0));
 }
 
 // ln(1 + x) for x in [0, 1], relative error 2e-7 down to 0.

@@ -170,7 +170,7 @@ std::vector<ReferenceOp> UnaryRows() {
       Exactly(Unary("neg", UnaryLoop<Neg>, {})),
       Exactly(WithSpecial(Unary("abs", UnaryLoop<Abs>, {}, -2, 2, 0.05), {-1e30, 0, 1e30})),
       WithSpecial(Unary("exp", UnaryLoop<Exp>, {}, -5, 5), {-1000, -87, 0, 1e-20, 80, 88}),
-      WithSpecial(Unary("log", UnaryLoop<Log>, {}, 0.01, 8), {-1, 0, 1, 1e-30, 0.9999, 1e30}),
+      WithSpecial(Unary("log", UnaryLoop<Log>, {}, 0.01, 8), {-INFINITY, -1, 0, 1, 1e-30, 0.9999, 1e30}),
       WithSpecial(Unary("sqrt", UnaryLoop<Sqrt>, {}, 0.01, 8), {-1, 0, 1e-30, 1e30}),
       WithSpecial(Unary("sin", UnaryLoop<Sin>, {}, -9, 9), {-1e4, -1000, 0, 3.14159274, 1e4}),
       WithSpecial(Unary("cos", UnaryLoop<Cos>, {}, -9, 9), {-1e4, -1000, 0, 1.57079637, 1e4}),

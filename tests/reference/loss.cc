@@ -75,7 +75,7 @@ ReferenceOp SmoothL1Op() {
 
 ReferenceOp BceOp() {
   ReferenceOp row = Elementwise("bce", Mean<Bce>, 0.02, 0.98, 0, 1);
-  for (double p : {0.0, 1.0, 1e-9, 0.99999994}) {
+  for (double p : {0.0, 1.0, 1e-9, 0.99999994, double{NAN}}) {
     for (double t : {0.0, 1.0}) {
       Sample sample = {{Values(DType::F32, {1}, {p}), Values(DType::F32, {1}, {t})}};
       sample.differentiate = false;

@@ -119,6 +119,7 @@ TEST_CASE("special gradients: elementwise losses at ties, bce at the clamp") {
   expect("bce", {}, 0, 0, 1 / (1 - 1e-7));
   expect("bce", {}, 0, 1, (1e-7 - 1) / (1e-7 * (1 - 1e-7)));
   expect("bce", {}, 1, 0, (1 - 1e-7) / (1e-7 * (1 - 1e-7)));
+  expect("bce", {}, NAN, 0, NAN);
   graph.Run({2e-6, 2e-6});
 }
 
@@ -130,6 +131,10 @@ TEST_CASE("special gradients: casts to and from bf16 round the gradient on its w
   const ir::ValueId half = graph.Record("cast", {x}, Attributes().Token("dtype", "bf16"));
   const ir::ValueId back = graph.Record("cast", {half}, Attributes().Token("dtype", "f32"));
   graph.Expect(graph.Record("mul", {back, w}), x, Vector({1, 1.015625, -3.5}));
+  // Two uses of a bf16 value: the sum of both rounded gradients is rounded again.
+  const ir::ValueId again = graph.Record("cast", {half}, Attributes().Token("dtype", "f32"));
+  const ir::ValueId both = graph.Record("add", {graph.Record("mul", {back, w}), again});
+  graph.Expect(both, x, Vector({2, 2.015625, -2.5}));
   graph.Run(reference::kExact);
 }
 
