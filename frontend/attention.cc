@@ -60,8 +60,7 @@ Result<Matrix> flash_attention_causal(const Matrix& query, const Matrix& key, co
   return Annotate(result.status(), "flash_attention_causal");
 }
 Result<Matrix> scaled_dot_product_attention_causal(const Matrix& query, const Matrix& key,
-                                                   const Matrix& value,
-                                                   std::size_t sequence_length,
+                                                   const Matrix& value, std::size_t sequence_length,
                                                    std::size_t num_heads) {
   constexpr char kOp[] = "scaled_dot_product_attention_causal";
   if (sequence_length == 0 || num_heads == 0) {
@@ -70,8 +69,8 @@ Result<Matrix> scaled_dot_product_attention_causal(const Matrix& query, const Ma
   }
   return internal::RecordAtomically(query, kOp, [&]() -> Result<Matrix> {
     if (query.rank() != 2 || query.extent(0) % sequence_length != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("query ", ShapeText(query.shape()), " is not [B * ", sequence_length, ", D]"));
+      return absl::InvalidArgumentError(absl::StrCat("query ", ShapeText(query.shape()),
+                                                     " is not [B * ", sequence_length, ", D]"));
     }
     const std::size_t batch = query.extent(0) / sequence_length;
     const double width = static_cast<double>(query.extent(1)) / static_cast<double>(num_heads);
@@ -89,8 +88,7 @@ Result<Matrix> scaled_dot_product_attention_causal(const Matrix& query, const Ma
 }
 Result<Matrix> rope(const Matrix& input, std::size_t num_heads, std::size_t head_dim,
                     float theta_base, std::uint32_t position_offset) {
-  return Record("rope", {&input},
-                RopeAttributes(num_heads, head_dim, theta_base, position_offset));
+  return Record("rope", {&input}, RopeAttributes(num_heads, head_dim, theta_base, position_offset));
 }
 Result<Matrix> rope_sequences(const Matrix& input, std::size_t sequence_length,
                               std::size_t num_heads, std::size_t head_dim, float theta_base,

@@ -25,8 +25,7 @@ Result<Matrix> scaled_dot_product_attention(const Matrix& query, const Matrix& k
 // The same of packed heads, query, key and value [B*S, H*Dh] -> [B*S, H*Dh]: causal, with the scale
 // 1 / sqrt(Dh). Five nodes: split_heads three times, attention, merge_heads.
 Result<Matrix> scaled_dot_product_attention_causal(const Matrix& query, const Matrix& key,
-                                                   const Matrix& value,
-                                                   std::size_t sequence_length,
+                                                   const Matrix& value, std::size_t sequence_length,
                                                    std::size_t num_heads);
 // Causal attention without a mask that never stores scores, S at most 1024. Longer sequences and
 // masks: scaled_dot_product_attention takes the same route by itself where that is faster.

@@ -32,7 +32,9 @@ std::vector<uint8_t> ToBytes(const std::vector<float>& values) {
 
 DType Matrix::dtype() const { return valid() ? graph_->ir().value(id_).dtype : DType::F32; }
 
-const Shape& Matrix::shape() const { return valid() ? graph_->ir().value(id_).shape : EmptyShape(); }
+const Shape& Matrix::shape() const {
+  return valid() ? graph_->ir().value(id_).shape : EmptyShape();
+}
 
 const std::string& Parameter::name() const {
   return storage_ < 0 ? EmptyName() : graph_->ir().storages()[storage_].name;
@@ -126,8 +128,7 @@ void Graph::ApplyInitialiser(int32_t value, const Shape& shape,
 
 Parameter Graph::Param(absl::string_view name, const Shape& shape,
                        const init::Initialiser& initialiser, bool requires_grad) {
-  const int32_t value =
-      Declare(ir_->AddStorage(BufferKind::kParameter, name, DType::F32, shape));
+  const int32_t value = Declare(ir_->AddStorage(BufferKind::kParameter, name, DType::F32, shape));
   if (value < 0) return Parameter(this, -1);
   ApplyInitialiser(value, shape, initialiser);
   const int32_t storage = ir_->value(value).storage;
@@ -182,8 +183,7 @@ absl::Status Graph::AddTestVector(TestVector vector) {
   OA_RETURN_IF_ERROR(status_);
   ir_->test_vectors().push_back(std::move(vector));
   // The loader's checks are the checks: a vector it would refuse is refused here.
-  absl::Status checked =
-      ir::ParseGraph(Blob::Own(ir::SerializeGraph(*ir_)), name()).status();
+  absl::Status checked = ir::ParseGraph(Blob::Own(ir::SerializeGraph(*ir_)), name()).status();
   if (!checked.ok()) ir_->test_vectors().pop_back();
   return checked;
 }

@@ -1,5 +1,6 @@
 // Initialisers: deterministic first values of parameters and states, drawn from Philox4x32-10 with
-// the given seed (spec: ops.md 3.5). The values are stored in the graph file, the text as provenance.
+// the given seed (spec: ops.md 3.5). The values are stored in the graph file, the text as
+// provenance.
 #ifndef OA_FRONTEND_INIT_H_
 #define OA_FRONTEND_INIT_H_
 
@@ -14,9 +15,9 @@ namespace oa::init {
 struct Initialiser {
   enum class Kind { kFill, kUniform, kNormal, kValues };
   Kind kind = Kind::kFill;
-  std::string text;           // "kaiming_uniform(seed=1)"
-  float value = 0;            // kFill
-  double low = 0, high = 0;   // kUniform, or mean and standard deviation for kNormal
+  std::string text;          // "kaiming_uniform(seed=1)"
+  float value = 0;           // kFill
+  double low = 0, high = 0;  // kUniform, or mean and standard deviation for kNormal
   // Multiplies low and high by 1/sqrt(fan) when not kNone; fan_in is the product of all extents but
   // the first, fan_out that of all but the second.
   enum class Fan { kNone, kIn, kAverage };

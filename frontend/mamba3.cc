@@ -26,11 +26,14 @@ absl::Status AddSize(absl::string_view op, absl::string_view name, std::size_t v
 
 Result<ir::Attributes> AttributesOf(absl::string_view op, const SsmConfig& config) {
   ir::Attributes attributes;
-  const std::pair<const char*, std::size_t> sizes[] = {
-      {"batch_size", config.batch_size},      {"sequence_length", config.sequence_length},
-      {"num_heads", config.num_heads},        {"num_groups", config.num_groups},
-      {"head_dim", config.head_dim},          {"state_size", config.state_size},
-      {"num_rope_angles", config.num_rope_angles}, {"mimo_rank", config.mimo_rank}};
+  const std::pair<const char*, std::size_t> sizes[] = {{"batch_size", config.batch_size},
+                                                       {"sequence_length", config.sequence_length},
+                                                       {"num_heads", config.num_heads},
+                                                       {"num_groups", config.num_groups},
+                                                       {"head_dim", config.head_dim},
+                                                       {"state_size", config.state_size},
+                                                       {"num_rope_angles", config.num_rope_angles},
+                                                       {"mimo_rank", config.mimo_rank}};
   for (const auto& [name, value] : sizes) {
     OA_RETURN_IF_ERROR(AddSize(op, name, value, attributes));
   }
@@ -42,9 +45,9 @@ Result<ir::Attributes> AttributesOf(absl::string_view op, const SsmConfig& confi
 Result<ir::Attributes> AttributesOf(absl::string_view op, const Mamba3PreprocessConfig& config) {
   ir::Attributes attributes;
   const std::pair<const char*, std::size_t> sizes[] = {
-      {"inner_size", config.inner_size},           {"state_size", config.state_size},
-      {"num_heads", config.num_heads},             {"num_rope_angles", config.num_rope_angles},
-      {"num_groups", config.num_groups},           {"mimo_rank", config.mimo_rank}};
+      {"inner_size", config.inner_size}, {"state_size", config.state_size},
+      {"num_heads", config.num_heads},   {"num_rope_angles", config.num_rope_angles},
+      {"num_groups", config.num_groups}, {"mimo_rank", config.mimo_rank}};
   for (const auto& [name, value] : sizes) {
     OA_RETURN_IF_ERROR(AddSize(op, name, value, attributes));
   }
@@ -55,18 +58,15 @@ Result<ir::Attributes> AttributesOf(absl::string_view op, const Mamba3Preprocess
 }
 
 Operands List(const SisoOperands& o) {
-  return {&o.c,    &o.b,     &o.x,      &o.z,      &o.adt, &o.dt,
-          &o.trap, &o.angle, &o.c_bias, &o.b_bias, &o.d};
+  return {&o.c, &o.b, &o.x, &o.z, &o.adt, &o.dt, &o.trap, &o.angle, &o.c_bias, &o.b_bias, &o.d};
 }
 
 Operands List(const MimoOperands& o) {
-  return {&o.c,     &o.b,      &o.x,      &o.z, &o.adt,    &o.dt,     &o.trap,  &o.angle,
+  return {&o.c,      &o.b,      &o.x, &o.z,      &o.adt,    &o.dt,     &o.trap,       &o.angle,
           &o.c_bias, &o.b_bias, &o.d, &o.mimo_x, &o.mimo_z, &o.mimo_o, &o.norm_weight};
 }
 
-Operands List(const SsmStates& s) {
-  return {&s.ssm_state, &s.angle_state, &s.k_state, &s.v_state};
-}
+Operands List(const SsmStates& s) { return {&s.ssm_state, &s.angle_state, &s.k_state, &s.v_state}; }
 
 template <class T>
 Operands Concat(Operands first, const T& rest) {
@@ -108,16 +108,18 @@ Result<Mamba3Preprocessed> mamba3_preprocess(const Matrix& projected, const Matr
   return Mamba3Preprocessed{r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7]};
 }
 
-Result<Mamba3PreprocessGradients> mamba3_preprocess_backward(
-    const Matrix& projected, const Matrix& dt_bias, const Mamba3Preprocessed& gradients,
-    const Mamba3PreprocessConfig& config) {
+Result<Mamba3PreprocessGradients> mamba3_preprocess_backward(const Matrix& projected,
+                                                             const Matrix& dt_bias,
+                                                             const Mamba3Preprocessed& gradients,
+                                                             const Mamba3PreprocessConfig& config) {
   constexpr char kOp[] = "mamba3_preprocess_backward";
   const Mamba3Preprocessed& g = gradients;
   OA_ASSIGN_OR_RETURN(const ir::Attributes attributes, AttributesOf(kOp, config));
-  OA_ASSIGN_OR_RETURN(const std::vector<Matrix> r,
-                      RecordAll(kOp, {&projected, &dt_bias, &g.x, &g.z, &g.bh, &g.ch, &g.dt,
-                                      &g.adt, &g.trap, &g.angle},
-                                attributes));
+  OA_ASSIGN_OR_RETURN(
+      const std::vector<Matrix> r,
+      RecordAll(kOp,
+                {&projected, &dt_bias, &g.x, &g.z, &g.bh, &g.ch, &g.dt, &g.adt, &g.trap, &g.angle},
+                attributes));
   return Mamba3PreprocessGradients{r[0], r[1]};
 }
 

@@ -1,8 +1,8 @@
 // The Mamba-3 selective scans (Lahoti et al. 2025). Conventions and errors as in frontend/matrix.h;
 // everything is F32.
 //
-// Letters of the shapes: batch B, length L, heads H, groups G of heads that share c and b, width P of
-// a head, state width N, rotary pairs A, rank R.
+// Letters of the shapes: batch B, length L, heads H, groups G of heads that share c and b, width P
+// of a head, state width N, rotary pairs A, rank R.
 #ifndef OA_FRONTEND_MAMBA3_H_
 #define OA_FRONTEND_MAMBA3_H_
 
@@ -44,10 +44,10 @@ struct Mamba3PreprocessConfig {
 };
 
 struct Mamba3Preprocessed {
-  Matrix x, z;             // [M, inner_size]
-  Matrix bh, ch;           // [M, num_groups * mimo_rank * state_size]
-  Matrix dt, adt, trap;    // [M, num_heads]
-  Matrix angle;            // [M, num_rope_angles]
+  Matrix x, z;           // [M, inner_size]
+  Matrix bh, ch;         // [M, num_groups * mimo_rank * state_size]
+  Matrix dt, adt, trap;  // [M, num_heads]
+  Matrix angle;          // [M, num_rope_angles]
 };
 struct Mamba3PreprocessGradients {
   Matrix projected, dt_bias;
@@ -55,23 +55,23 @@ struct Mamba3PreprocessGradients {
 
 // Operands of a single-input scan, in contract order.
 struct SisoOperands {
-  Matrix c, b;             // [B, L, G, N]
-  Matrix x, z;             // [B, L, H, P]
-  Matrix adt, dt, trap;    // [B, L, H]
-  Matrix angle;            // [B, L, A]
-  Matrix c_bias, b_bias;   // [H, N]
-  Matrix d;                // [H]
+  Matrix c, b;            // [B, L, G, N]
+  Matrix x, z;            // [B, L, H, P]
+  Matrix adt, dt, trap;   // [B, L, H]
+  Matrix angle;           // [B, L, A]
+  Matrix c_bias, b_bias;  // [H, N]
+  Matrix d;               // [H]
 };
 // Operands of a multi-input scan, in contract order.
 struct MimoOperands {
-  Matrix c, b;                     // [B, L, R * G, N], index r * G + g
-  Matrix x, z;                     // [B, L, H, P]
-  Matrix adt, dt, trap;            // [B, L, H]
-  Matrix angle;                    // [B, L, A]
-  Matrix c_bias, b_bias;           // [H, R, N]
-  Matrix d;                        // [H]
-  Matrix mimo_x, mimo_z, mimo_o;   // [H, R, P]
-  Matrix norm_weight;              // [H, P]
+  Matrix c, b;                    // [B, L, R * G, N], index r * G + g
+  Matrix x, z;                    // [B, L, H, P]
+  Matrix adt, dt, trap;           // [B, L, H]
+  Matrix angle;                   // [B, L, A]
+  Matrix c_bias, b_bias;          // [H, R, N]
+  Matrix d;                       // [H]
+  Matrix mimo_x, mimo_z, mimo_o;  // [H, R, P]
+  Matrix norm_weight;             // [H, P]
 };
 
 // Recurrent states of the step forms, updated in place; zero before the first token. Declare them
@@ -87,8 +87,8 @@ struct SsmStepResult {
   SsmStates states;  // their next versions
 };
 
-// Cuts the packed projection [M, 2I + 2KN + 3H + A] into the operands of a scan: RMS-normalised rows
-// of B and C, and per head dt = clamp(softplus(dd_dt + dt_bias), dt_min, dt_max) and adt.
+// Cuts the packed projection [M, 2I + 2KN + 3H + A] into the operands of a scan: RMS-normalised
+// rows of B and C, and per head dt = clamp(softplus(dd_dt + dt_bias), dt_min, dt_max) and adt.
 Result<Mamba3Preprocessed> mamba3_preprocess(const Matrix& projected, const Matrix& dt_bias,
                                              const Mamba3PreprocessConfig& config);
 // From the eight gradients in the order of Mamba3Preprocessed.
@@ -97,8 +97,8 @@ Result<Mamba3PreprocessGradients> mamba3_preprocess_backward(const Matrix& proje
                                                              const Mamba3Preprocessed& gradients,
                                                              const Mamba3PreprocessConfig& config);
 
-// y [B, L, H, P] of a whole sequence, starting from zero states. head_dim and state_size are at most
-// 128, num_rope_angles at most 64 and half of state_size; mimo_rank is 1.
+// y [B, L, H, P] of a whole sequence, starting from zero states. head_dim and state_size are at
+// most 128, num_rope_angles at most 64 and half of state_size; mimo_rank is 1.
 Result<Matrix> mamba3_siso(const SisoOperands& operands, const SsmConfig& config);
 // One token: sequence_length is 1, nothing gets a gradient. L steps from zero states give the L
 // outputs of the scan.
@@ -108,8 +108,8 @@ Result<SsmStepResult> mamba3_siso_step(const SsmStates& states, const SisoOperan
 Result<SisoOperands> mamba3_siso_backward(const Matrix& output_gradient,
                                           const SisoOperands& operands, const SsmConfig& config);
 
-// The same with mimo_rank inputs and outputs that share one state per head: head_dim * state_size is
-// at most 4096, mimo_rank at most 8. The optional norm is taken per rank, before the gate.
+// The same with mimo_rank inputs and outputs that share one state per head: head_dim * state_size
+// is at most 4096, mimo_rank at most 8. The optional norm is taken per rank, before the gate.
 Result<Matrix> mamba3_mimo(const MimoOperands& operands, const SsmConfig& config);
 Result<SsmStepResult> mamba3_mimo_step(const SsmStates& states, const MimoOperands& operands,
                                        const SsmConfig& config);

@@ -26,9 +26,15 @@ Result<Matrix> mul(const Matrix& a, const Matrix& b) { return Record("mul", {&a,
 Result<Matrix> div(const Matrix& a, const Matrix& b) { return Record("div", {&a, &b}); }
 
 Result<Matrix> scale(const Matrix& x, float s) { return Record("scale", {&x}, Scalar(s)); }
-Result<Matrix> add_scalar(const Matrix& x, float s) { return Record("add_scalar", {&x}, Scalar(s)); }
-Result<Matrix> sub_scalar(const Matrix& x, float s) { return Record("sub_scalar", {&x}, Scalar(s)); }
-Result<Matrix> div_scalar(const Matrix& x, float s) { return Record("div_scalar", {&x}, Scalar(s)); }
+Result<Matrix> add_scalar(const Matrix& x, float s) {
+  return Record("add_scalar", {&x}, Scalar(s));
+}
+Result<Matrix> sub_scalar(const Matrix& x, float s) {
+  return Record("sub_scalar", {&x}, Scalar(s));
+}
+Result<Matrix> div_scalar(const Matrix& x, float s) {
+  return Record("div_scalar", {&x}, Scalar(s));
+}
 Result<Matrix> pow(const Matrix& x, float s) { return Record("pow", {&x}, Scalar(s)); }
 Result<Matrix> clamp_min(const Matrix& x, float s) { return Record("clamp_min", {&x}, Scalar(s)); }
 Result<Matrix> clamp_max(const Matrix& x, float s) { return Record("clamp_max", {&x}, Scalar(s)); }
@@ -91,10 +97,9 @@ Result<Matrix> transpose(const Matrix& x, std::size_t axis0, std::size_t axis1) 
                 Attributes().I64("axis0", Signed(axis0)).I64("axis1", Signed(axis1)));
 }
 Result<Matrix> slice(const Matrix& x, std::size_t axis, std::size_t start, std::size_t end) {
-  return Record("slice", {&x}, Attributes()
-                                   .I64("axis", Signed(axis))
-                                   .I64("start", Signed(start))
-                                   .I64("end", Signed(end)));
+  return Record(
+      "slice", {&x},
+      Attributes().I64("axis", Signed(axis)).I64("start", Signed(start)).I64("end", Signed(end)));
 }
 Result<Matrix> concat(absl::Span<const Matrix> inputs, std::size_t axis) {
   std::vector<OptMatrix> operands;

@@ -1,6 +1,7 @@
 // Core operators: arithmetic, products, reductions, shape and indexing. Operands are F32 unless a
 // line says otherwise. A failed call returns InvalidArgument naming operator and rule and records
-// nothing. Equations, adjoints and all error rules are in the operator reference (`oa-run ops NAME`).
+// nothing. Equations, adjoints and all error rules are in the operator reference (`oa-run ops
+// NAME`).
 #ifndef OA_FRONTEND_MATRIX_H_
 #define OA_FRONTEND_MATRIX_H_
 

@@ -14,19 +14,17 @@ using ir::Attributes;
 namespace matrix {
 
 Result<MoeExpertPlan> moe_expert_plan(const Matrix& expert_indices, std::size_t num_experts) {
-  OA_ASSIGN_OR_RETURN(
-      const std::vector<Matrix> maps,
-      RecordAll("moe_expert_plan", {&expert_indices},
-                Attributes().I64("num_experts", Signed(num_experts))));
+  OA_ASSIGN_OR_RETURN(const std::vector<Matrix> maps,
+                      RecordAll("moe_expert_plan", {&expert_indices},
+                                Attributes().I64("num_experts", Signed(num_experts))));
   return MoeExpertPlan{maps[0], maps[1], maps[2], maps[3], maps[4], maps[5]};
 }
 
 Result<Matrix> moe_routing_bias_update(const Matrix& selection_mask, const Matrix& bias,
                                        std::size_t experts_per_token, float gamma) {
-  return Record("moe_routing_bias_update", {&selection_mask, &bias},
-                Attributes()
-                    .I64("experts_per_token", Signed(experts_per_token))
-                    .F32("gamma", gamma));
+  return Record(
+      "moe_routing_bias_update", {&selection_mask, &bias},
+      Attributes().I64("experts_per_token", Signed(experts_per_token)).F32("gamma", gamma));
 }
 
 }  // namespace matrix

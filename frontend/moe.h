@@ -1,5 +1,5 @@
-// Mixtures of experts. T tokens with K routes each, R = T * K; slot t * K + k is route k of token t.
-// Packed rows are the routes grouped by expert. Conventions and errors as in frontend/matrix.h.
+// Mixtures of experts. T tokens with K routes each, R = T * K; slot t * K + k is route k of token
+// t. Packed rows are the routes grouped by expert. Conventions and errors as in frontend/matrix.h.
 #ifndef OA_FRONTEND_MOE_H_
 #define OA_FRONTEND_MOE_H_
 
@@ -23,8 +23,9 @@ struct MoeExpertPlan {
 // dropped for capacity, and indices outside [0, num_experts) are left out.
 Result<MoeExpertPlan> moe_expert_plan(const Matrix& expert_indices, std::size_t num_experts);
 
-// bias[e] -= gamma * sign(sum_t selection_mask[t, e] - T * experts_per_token / E), in place; returns
-// the next version of bias's storage. selection_mask [T, E] of 0 and 1, bias with E elements.
+// bias[e] -= gamma * sign(sum_t selection_mask[t, e] - T * experts_per_token / E), in place;
+// returns the next version of bias's storage. selection_mask [T, E] of 0 and 1, bias with E
+// elements.
 Result<Matrix> moe_routing_bias_update(const Matrix& selection_mask, const Matrix& bias,
                                        std::size_t experts_per_token, float gamma);
 
@@ -48,8 +49,8 @@ Result<Matrix> moe_gather_backward(const Matrix& source, const Matrix& inverse,
 Result<Matrix> moe_combine(const Matrix& packed, const Matrix& route_gate, const Matrix& inverse,
                            const Matrix& packed_slot);
 
-// Row r of input [R, K] times the weights [E, N, K] of the expert that owns it by `offsets` [E + 1],
-// transposed, plus its bias [E, N]: [R, N]. Rows that no expert owns give zero rows.
+// Row r of input [R, K] times the weights [E, N, K] of the expert that owns it by `offsets` [E +
+// 1], transposed, plus its bias [E, N]: [R, N]. Rows that no expert owns give zero rows.
 Result<Matrix> grouped_gemm_m(const Matrix& input, const Matrix& weight, const Matrix& offsets);
 Result<Matrix> grouped_linear_m(const Matrix& input, const Matrix& weight, const Matrix& bias,
                                 const Matrix& offsets);

@@ -27,10 +27,11 @@ struct EwInput {
   BufferSlice slice;
   uint8_t type = OA_EW_TYPE_F32;
   uint8_t mode = OA_EW_LINEAR;
-  uint32_t div = 1;     // OA_EW_PERIODIC
-  uint32_t mod = 1;     // OA_EW_PERIODIC
-  uint64_t count = 0;   // elements in the slice
-  std::vector<uint32_t> strides;  // OA_EW_STRIDED: one per axis of EwProgram::extents, 0 = broadcast
+  uint32_t div = 1;    // OA_EW_PERIODIC
+  uint32_t mod = 1;    // OA_EW_PERIODIC
+  uint64_t count = 0;  // elements in the slice
+  std::vector<uint32_t>
+      strides;  // OA_EW_STRIDED: one per axis of EwProgram::extents, 0 = broadcast
 };
 
 // Registers: 0 .. inputs-1 are the inputs, inputs + k is the result of instruction k.

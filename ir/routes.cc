@@ -17,9 +17,9 @@ absl::Status CheckRoutes(const Routes& routes) {
     }
     const auto& known = op->routes;
     if (std::find(known.begin(), known.end(), route) != known.end()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, ": has no route '", route, "'; ",
-        known.empty() ? "it has only one" : "it has " + absl::StrJoin(known, ", ")));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": has no route '", route, "'; ",
+                     known.empty() ? "it has only one" : "it has " + absl::StrJoin(known, ", ")));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,5 @@
-// Overflow-checked 64-bit arithmetic: every size that comes from a file or a caller goes through it.
+// Overflow-checked 64-bit arithmetic: every size that comes from a file or a caller goes through
+// it.
 #ifndef OA_SCHEMA_CHECKED_MATH_H_
 #define OA_SCHEMA_CHECKED_MATH_H_
 

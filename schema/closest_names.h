@@ -15,8 +15,8 @@
 
 namespace oa {
 
-// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`, or with `part`
-// into the nearest part of `b`.
+// Levenshtein distance: insertions, deletions and replacements that turn `a` into `b`, or with
+// `part` into the nearest part of `b`.
 inline size_t EditDistance(absl::string_view a, absl::string_view b, bool part = false) {
   std::vector<size_t> row(b.size() + 1);
   if (!part) std::iota(row.begin(), row.end(), size_t{0});

@@ -1,5 +1,5 @@
-// The optional features that DeviceProfile::features and kernel manifests name. The executor reports
-// nothing else, and oa-pack refuses kernels that ask for anything else.
+// The optional features that DeviceProfile::features and kernel manifests name. The executor
+// reports nothing else, and oa-pack refuses kernels that ask for anything else.
 #ifndef OA_SCHEMA_FEATURE_NAMES_H_
 #define OA_SCHEMA_FEATURE_NAMES_H_
 

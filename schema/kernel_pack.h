@@ -60,7 +60,8 @@ struct Kernel {
   std::vector<std::string> features;      // all must be in DeviceProfile::features
   KernelDevice device = KernelDevice::kAny;
   uint32_t subgroup_size = 0;  // required subgroup size; 0: works with any
-  std::vector<uint32_t> tile;  // output elements per workgroup, meaning defined by the kernel family
+  std::vector<uint32_t>
+      tile;  // output elements per workgroup, meaning defined by the kernel family
 };
 
 // Byte offsets of an argument block: buffers are 8-byte addresses aligned to 8, scalars 4 bytes.

@@ -21,9 +21,7 @@ Conv2d::Conv2d(Graph& graph, absl::string_view name, uint64_t inputs, uint64_t o
 }
 
 Result<Matrix> Conv2d::operator()(const Matrix& x) const {
-  return Record([&] {
-    return ml::matrix::conv_2d(x, weight_, bias_, stride_, padding_, groups_);
-  });
+  return Record([&] { return ml::matrix::conv_2d(x, weight_, bias_, stride_, padding_, groups_); });
 }
 
 }  // namespace oa::ml::nn

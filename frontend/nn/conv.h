@@ -11,7 +11,7 @@ namespace oa::ml::nn {
 struct Conv2dOptions {
   uint64_t stride = 1;
   uint64_t padding = 0;
-  uint64_t groups = 1;  // divides inputs and outputs
+  uint64_t groups = 1;                      // divides inputs and outputs
   std::optional<init::Initialiser> weight;  // the default is Kaiming uniform
   uint64_t seed = 1;                        // of the default
 };

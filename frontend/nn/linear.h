@@ -9,7 +9,7 @@
 namespace oa::ml::nn {
 
 struct LinearOptions {
-  bool bias = true;  // zeros at first
+  bool bias = true;                         // zeros at first
   std::optional<init::Initialiser> weight;  // the default is Kaiming uniform
   uint64_t seed = 1;                        // of the default
 };

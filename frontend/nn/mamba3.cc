@@ -48,7 +48,8 @@ Mamba3Block::Mamba3Block(Graph& graph, absl::string_view name, uint64_t width,
                {.bias = false, .seed = options.seed}),
       out_proj_(graph, Inner("out_proj"), inner_, width, {.bias = false, .seed = options.seed}) {
   if (options.head_dim == 0 || inner_ % options.head_dim != 0) {
-    Refuse(absl::StrCat("head_dim ", options.head_dim, " does not divide the inner width ", inner_));
+    Refuse(
+        absl::StrCat("head_dim ", options.head_dim, " does not divide the inner width ", inner_));
     return;
   }
   Adopt(in_proj_);
@@ -130,9 +131,9 @@ Result<Matrix> Mamba3Block::Scan(const matrix::Mamba3Preprocessed& parts,
   matrix::SsmStates begin;
   if (states != nullptr) begin = {states->ssm, states->angle, states->k, states->v};
   if (!mimo()) {
-    const matrix::SisoOperands operands = {parts.ch,   parts.bh,    parts.x,  parts.z,
-                                           parts.adt,  parts.dt,    parts.trap, parts.angle,
-                                           c_bias_,    b_bias_,     d_};
+    const matrix::SisoOperands operands = {parts.ch,  parts.bh, parts.x,    parts.z,
+                                           parts.adt, parts.dt, parts.trap, parts.angle,
+                                           c_bias_,   b_bias_,  d_};
     if (states == nullptr) return matrix::mamba3_siso(operands, config);
     OA_ASSIGN_OR_RETURN(const matrix::SsmStepResult step,
                         matrix::mamba3_siso_step(begin, operands, config));
@@ -143,12 +144,11 @@ Result<Matrix> Mamba3Block::Scan(const matrix::Mamba3Preprocessed& parts,
   if (norm_weight_) {
     norm_weight = *norm_weight_;
   } else {
-    OA_ASSIGN_OR_RETURN(norm_weight,
-                        oa::matrix::full(graph(), {heads(), options_.head_dim}, 1.0f));
+    OA_ASSIGN_OR_RETURN(norm_weight, oa::matrix::full(graph(), {heads(), options_.head_dim}, 1.0f));
   }
-  const matrix::MimoOperands operands = {parts.ch, parts.bh,   parts.x,    parts.z,  parts.adt,
-                                         parts.dt, parts.trap, parts.angle, c_bias_, b_bias_,
-                                         d_,       *mimo_x_,   *mimo_z_,   *mimo_o_, norm_weight};
+  const matrix::MimoOperands operands = {parts.ch, parts.bh,   parts.x,     parts.z,  parts.adt,
+                                         parts.dt, parts.trap, parts.angle, c_bias_,  b_bias_,
+                                         d_,       *mimo_x_,   *mimo_z_,    *mimo_o_, norm_weight};
   if (states == nullptr) return matrix::mamba3_mimo(operands, config);
   OA_ASSIGN_OR_RETURN(const matrix::SsmStepResult step,
                       matrix::mamba3_mimo_step(begin, operands, config));

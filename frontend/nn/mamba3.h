@@ -10,25 +10,24 @@
 namespace oa::ml::nn {
 
 struct Mamba3BlockOptions {
-  uint64_t expand = 2;       // inner width over outer width
-  uint64_t head_dim = 32;    // divides the inner width
+  uint64_t expand = 2;     // inner width over outer width
+  uint64_t head_dim = 32;  // divides the inner width
   uint64_t state_size = 32;
-  uint64_t num_groups = 1;   // of heads that share B and C
-  uint64_t mimo_rank = 1;    // above 1: the multi-input scan
+  uint64_t num_groups = 1;     // of heads that share B and C
+  uint64_t mimo_rank = 1;      // above 1: the multi-input scan
   double rope_fraction = 0.5;  // of the state that is rotated
-  bool output_norm = false;  // RMS norm of each head before the gate
-  float dt_min = 1e-3f;      // bounds of the step size
+  bool output_norm = false;    // RMS norm of each head before the gate
+  float dt_min = 1e-3f;        // bounds of the step size
   float dt_max = 0.1f;
   float a_floor = 1e-4f;
-  uint64_t seed = 1;         // of the projections and the step sizes
+  uint64_t seed = 1;  // of the projections and the step sizes
 };
 
 // A sequence mixer: projection, preprocessing, selective scan, gate, projection; [B, L, width] to
 // the same. Step computes one token from recurrent states with the same parameters, so that a graph
 // can generate token by token what the other form computes at once.
-// Parameters: in_proj.weight, dt_bias, B_bias, C_bias, (mimo_x, mimo_z, mimo_o,) D, out_proj.weight,
-// (norm_weight).
-// Source: Lahoti et al. 2025, "Mamba-3".
+// Parameters: in_proj.weight, dt_bias, B_bias, C_bias, (mimo_x, mimo_z, mimo_o,) D,
+// out_proj.weight, (norm_weight). Source: Lahoti et al. 2025, "Mamba-3".
 class Mamba3Block : public Layer {
  public:
   // Persist between replays; zero before the first token.

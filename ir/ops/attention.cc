@@ -78,8 +78,8 @@ absl::Status InferMergeHeads(InferContext& ctx) {
 template <bool kSplit>
 absl::Status AdjointHeads(AdjointContext& ctx) {
   const Attributes attributes = ctx.attributes();
-  OA_ASSIGN_OR_RETURN(const ValueId dx, ctx.Emit(kSplit ? "merge_heads" : "split_heads",
-                                                 {ctx.grad()}, attributes));
+  OA_ASSIGN_OR_RETURN(const ValueId dx,
+                      ctx.Emit(kSplit ? "merge_heads" : "split_heads", {ctx.grad()}, attributes));
   ctx.SetGrad(0, dx);
   return absl::OkStatus();
 }
@@ -95,13 +95,14 @@ absl::Status LowerHeads(LowerContext& ctx) {
 }
 
 void AddHeads(std::vector<OpDef>& rows) {
-  OpDef row = MakeRow({"split_heads", kFamily,
-                       "y[b*H + h, s, p] = x[b*S + s, h*P + p]; a view when H = 1",
-                       "x [B*S, H*P], y [B*H, S, P]"},
-                      {Operand("x")}, {{.name = "y"}});
+  OpDef row =
+      MakeRow({"split_heads", kFamily, "y[b*H + h, s, p] = x[b*S + s, h*P + p]; a view when H = 1",
+               "x [B*S, H*P], y [B*H, S, P]"},
+              {Operand("x")}, {{.name = "y"}});
   row.attributes = {IntegerAttribute("batch"), IntegerAttribute("sequence_length"),
                     IntegerAttribute("num_heads")};
-  row.rejects = "x not of rank 2; an attribute of 0; rows other than B * S; a width H does not divide";
+  row.rejects =
+      "x not of rank 2; an attribute of 0; rows other than B * S; a width H does not divide";
   row.kernels = {"transpose_u32", "transpose_u32x4", "transpose_tiled_u32"};
   row.infer = InferSplitHeads;
   row.adjoint = AdjointHeads<true>;
@@ -147,7 +148,7 @@ absl::Status EmitSoftmax(LowerContext& ctx, const Scores& s, BufferSlice scores,
 // lse and stored.
 struct SoftmaxBackward {
   BufferSlice g;
-  BufferSlice y;                          // given, or
+  BufferSlice y;                           // given, or
   BufferSlice scores, lse, probabilities;  // computed
   BufferSlice dscores;
 };
@@ -192,10 +193,10 @@ absl::Status LowerSoftmaxScaledMaskedBackward(LowerContext& ctx) {
 }
 
 void AddSoftmax(std::vector<OpDef>& rows) {
-  OpDef row = MakeRow({"softmax_scaled_masked", kFamily,
-                       "y = softmax(scale * scores + mask) along the last axis",
-                       "scores, mask, y [..]"},
-                      {Operand("scores"), DetachedOperand("mask")}, {{.name = "y"}});
+  OpDef row =
+      MakeRow({"softmax_scaled_masked", kFamily,
+               "y = softmax(scale * scores + mask) along the last axis", "scores, mask, y [..]"},
+              {Operand("scores"), DetachedOperand("mask")}, {{.name = "y"}});
   row.attributes = {RealAttribute("scale")};
   row.rejects = "a mask not shaped like the scores";
   row.notes = "Where the sum is -inf y is exactly 0, also in a row of nothing else.";
@@ -205,10 +206,9 @@ void AddSoftmax(std::vector<OpDef>& rows) {
   row.lower = LowerSoftmaxScaledMasked;
   rows.push_back(row);
 
-  row = BackwardRow(row,
-                    {"dscores = scale * y * (g - sum of g * y along the last axis)",
-                     "g, y, dscores [..]"},
-                    {Operand("g"), Operand("y")}, {{.name = "dscores"}});
+  row = BackwardRow(
+      row, {"dscores = scale * y * (g - sum of g * y along the last axis)", "g, y, dscores [..]"},
+      {Operand("g"), Operand("y")}, {{.name = "dscores"}});
   row.kernels = {"attention_softmax_backward_f32"};
   row.lower = LowerSoftmaxScaledMaskedBackward;
   rows.push_back(row);
@@ -278,7 +278,11 @@ struct Attention {
 Attention AttentionOf(const LowerContext& ctx, int first) {
   const Shape& q = ctx.input_shape(first);
   Attention a = {q[0], q[1], q[2], {}, ctx.in(first), ctx.in(first + 1), ctx.in(first + 2)};
-  a.scores = {a.n * a.s, a.s, a.s, ctx.attributes().f32("scale"), ctx.in_or_null(first + 3),
+  a.scores = {a.n * a.s,
+              a.s,
+              a.s,
+              ctx.attributes().f32("scale"),
+              ctx.in_or_null(first + 3),
               ctx.attributes().boolean("causal")};
   return a;
 }
@@ -327,7 +331,9 @@ absl::Status EmitBackwardByProducts(LowerContext& ctx, const Attention& a) {
   OA_ASSIGN_OR_RETURN(const BufferSlice dp,
                       EmitSquare(ctx, a, "dprobabilities", ctx.in(0), a.value));
   const SoftmaxBackward softmax = {
-      .g = dp, .scores = scores, .lse = ctx.in(6),
+      .g = dp,
+      .scores = scores,
+      .lse = ctx.in(6),
       .probabilities = ctx.Scratch("probabilities", DType::F32, {a.n, a.s, a.s}),
       .dscores = ctx.Scratch("dscores", DType::F32, {a.n, a.s, a.s})};
   OA_RETURN_IF_ERROR(EmitSoftmaxBackward(ctx, a.scores, softmax));
@@ -408,10 +414,13 @@ void AddAttention(std::vector<OpDef>& rows) {
                        "y = P value, P = softmax(scale * query key^T + mask) over the keys, those "
                        "behind the query invisible when causal",
                        "query, key, value, y [N, S, D], mask [N*S, S] or absent, lse [N, S]"},
-                      {Operand("query"), Operand("key"), Operand("value"),
+                      {Operand("query"),
+                       Operand("key"),
+                       Operand("value"),
                        {.name = "mask", .optional = true, .differentiable = false}},
                       {{.name = "y"}, {.name = "lse", .optional = true, .differentiable = false}});
-  row.attributes = {RealAttribute("scale"), {"causal", AttributeKind::kBool},
+  row.attributes = {RealAttribute("scale"),
+                    {"causal", AttributeKind::kBool},
                     {"provider", AttributeKind::kToken, {"any", "flash"}}};
   row.routes = {"products", "flash"};
   row.rejects =
@@ -433,8 +442,12 @@ void AddAttention(std::vector<OpDef>& rows) {
                      "dquery = dS key, dkey = dS^T query",
                      "g, query, key, value, y, dquery, dkey, dvalue [N, S, D], mask [N*S, S] or "
                      "absent, lse [N, S]"},
-                    {Operand("g"), Operand("query"), Operand("key"), Operand("value"),
-                     {.name = "mask", .optional = true, .differentiable = false}, Operand("y"),
+                    {Operand("g"),
+                     Operand("query"),
+                     Operand("key"),
+                     Operand("value"),
+                     {.name = "mask", .optional = true, .differentiable = false},
+                     Operand("y"),
                      Operand("lse")},
                     OptionalResults({"dquery", "dkey", "dvalue"}));
   row.kernels = AttentionKernels({"attention_softmax_backward_f32", "row_dot_f32",

@@ -26,8 +26,8 @@ absl::Status CheckProduct(const InferContext& ctx, int i, int offsets) {
   OA_RETURN_IF_ERROR(ctx.RequireRank(i + 1, 3));
   const Shape& weight = ctx.shape(i + 1);
   if (ctx.shape(i)[1] != weight[2]) {
-    return ctx.Fail("the input has ", ctx.shape(i)[1], " features, the weights ",
-                    ShapeText(weight), " have ", weight[2]);
+    return ctx.Fail("the input has ", ctx.shape(i)[1], " features, the weights ", ShapeText(weight),
+                    " have ", weight[2]);
   }
   return ctx.RequireShape(offsets, {weight[0] + 1});
 }

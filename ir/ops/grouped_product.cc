@@ -69,8 +69,8 @@ absl::Status EmitGroupedSum(LowerContext& context, const Groups& groups, const P
   Product parts = product;
   parts.batch = groups.count;
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, Select(context, SuitsLargeTile(context, parts)));
-  const uint64_t tiles = CeilDiv(product.m, kernel->tile[0]) *
-                         CeilDiv(product.n, kernel->tile[1]) * groups.count;
+  const uint64_t tiles =
+      CeilDiv(product.m, kernel->tile[0]) * CeilDiv(product.n, kernel->tile[1]) * groups.count;
   const uint64_t count = groups.count * product.m * product.n;
   parts.batch = Shares(context, tiles, product.k, groups.count);
   if (parts.batch > 1) {

@@ -1,6 +1,6 @@
-// Products by groups of rows, as the experts of a mixture need them: which rows belong to a group is
-// data, `offsets` U32 [groups + 1]. Group g owns rows offsets[g] up to offsets[g + 1]; offsets are
-// clipped to the rows there are. Internal to ir/ops.
+// Products by groups of rows, as the experts of a mixture need them: which rows belong to a group
+// is data, `offsets` U32 [groups + 1]. Group g owns rows offsets[g] up to offsets[g + 1]; offsets
+// are clipped to the rows there are. Internal to ir/ops.
 #ifndef OA_IR_OPS_GROUPED_PRODUCT_H_
 #define OA_IR_OPS_GROUPED_PRODUCT_H_
 
@@ -22,8 +22,8 @@ struct Groups {
 absl::Status EmitGroupedProduct(LowerContext& context, const Groups& groups,
                                 const Product& product);
 
-// out[g, i, j] = sum over the rows r of group g of a[i, r] * b[r, j]; out is dense [groups, m, n] and
-// k the number of all rows.
+// out[g, i, j] = sum over the rows r of group g of a[i, r] * b[r, j]; out is dense [groups, m, n]
+// and k the number of all rows.
 absl::Status EmitGroupedSum(LowerContext& context, const Groups& groups, const Product& product);
 
 // out[g, j] = sum over the rows r of group g of x[r, j]; x is dense [rows, columns].

@@ -15,23 +15,24 @@
 namespace oa::ir {
 namespace {
 
-constexpr uint64_t kMaxExtent = 128;    // of head_dim and state_size
+constexpr uint64_t kMaxExtent = 128;  // of head_dim and state_size
 constexpr uint64_t kMaxAngles = 64;
 constexpr uint64_t kMaxRanks = 8;
-constexpr uint64_t kMaxState = 4096;    // head_dim * state_size of multi-input scans
+constexpr uint64_t kMaxState = 4096;  // head_dim * state_size of multi-input scans
 constexpr uint64_t kMaxU32 = 0xffffffff;
 constexpr int kStates = 4;
 
-constexpr const char* kOperandNames[] = {"c",      "b",      "x",      "z",     "adt",
-                                         "dt",     "trap",   "angle",  "c_bias", "b_bias",
-                                         "d",      "mimo_x", "mimo_z", "mimo_o", "norm_weight"};
+constexpr const char* kOperandNames[] = {"c",  "b",      "x",      "z",      "adt",
+                                         "dt", "trap",   "angle",  "c_bias", "b_bias",
+                                         "d",  "mimo_x", "mimo_z", "mimo_o", "norm_weight"};
 
 // ---- Validation ----
 
 absl::Status CheckCounts(const InferContext& ctx, const ScanConfig& s) {
   const bool empty = s.batch == 0 || s.length == 0 || s.heads == 0 || s.depth == 0 || s.width == 0;
   if (empty) {
-    return ctx.Fail("batch_size, sequence_length, num_heads, head_dim and state_size must not be 0");
+    return ctx.Fail(
+        "batch_size, sequence_length, num_heads, head_dim and state_size must not be 0");
   }
   if (s.heads % s.groups != 0) {
     return ctx.Fail("num_groups ", s.groups, " does not divide num_heads ", s.heads);
@@ -67,30 +68,39 @@ absl::Status CheckGeometry(const InferContext& ctx, const ScanConfig& s) {
 Shape OperandShape(const ScanConfig& s, int operand) {
   switch (operand) {
     case kScanC:
-    case kScanB: return {s.batch, s.length, s.ranks * s.groups, s.width};
+    case kScanB:
+      return {s.batch, s.length, s.ranks * s.groups, s.width};
     case kScanX:
-    case kScanZ: return {s.batch, s.length, s.heads, s.depth};
+    case kScanZ:
+      return {s.batch, s.length, s.heads, s.depth};
     case kScanAdt:
     case kScanDt:
-    case kScanTrap: return {s.batch, s.length, s.heads};
-    case kScanAngle: return {s.batch, s.length, s.angles};
+    case kScanTrap:
+      return {s.batch, s.length, s.heads};
+    case kScanAngle:
+      return {s.batch, s.length, s.angles};
     case kScanCBias:
     case kScanBBias:
       return s.mimo ? Shape{s.heads, s.ranks, s.width} : Shape{s.heads, s.width};
-    case kScanD: return {s.heads};
-    case kScanNormWeight: return {s.heads, s.depth};
-    default: return {s.heads, s.ranks, s.depth};  // the projections
+    case kScanD:
+      return {s.heads};
+    case kScanNormWeight:
+      return {s.heads, s.depth};
+    default:
+      return {s.heads, s.ranks, s.depth};  // the projections
   }
 }
 
 Shape StateShape(const ScanConfig& s, int state) {
   switch (state) {
-    case 0: return {s.batch, s.heads, s.depth, s.width};
-    case 1: return {s.batch, s.heads, s.angles};
-    case 2: return s.mimo ? Shape{s.batch, s.heads, s.ranks, s.width}
-                          : Shape{s.batch, s.heads, s.width};
-    default: return s.mimo ? Shape{s.batch, s.heads, s.ranks, s.depth}
-                           : Shape{s.batch, s.heads, s.depth};
+    case 0:
+      return {s.batch, s.heads, s.depth, s.width};
+    case 1:
+      return {s.batch, s.heads, s.angles};
+    case 2:
+      return s.mimo ? Shape{s.batch, s.heads, s.ranks, s.width} : Shape{s.batch, s.heads, s.width};
+    default:
+      return s.mimo ? Shape{s.batch, s.heads, s.ranks, s.depth} : Shape{s.batch, s.heads, s.depth};
   }
 }
 
@@ -143,8 +153,9 @@ absl::Status InferBackward(InferContext& ctx) {
   OA_ASSIGN_OR_RETURN(const ScanConfig s, CheckScan(ctx, kMimo, 1));
   OA_RETURN_IF_ERROR(ctx.RequireShape(0, OperandShape(s, kScanX)));
   if (!BackwardFits(s)) {
-    return ctx.Fail("a temporary of the backward pass would have more than 2^32-1 elements; use a "
-                    "smaller batch or a shorter sequence");
+    return ctx.Fail(
+        "a temporary of the backward pass would have more than 2^32-1 elements; use a "
+        "smaller batch or a shorter sequence");
   }
   for (int i = 0; i < ScanOperandCount(kMimo); ++i) {
     OA_RETURN_IF_ERROR(ctx.AddResult(DType::F32, OperandShape(s, i)));
@@ -200,19 +211,20 @@ constexpr char kStepNotes[] =
     "scan. theta in angle_state is not wrapped.";
 constexpr char kBackwardNotes[] =
     "Routes differ in the tokens of a chunk: parallel (64 / mimo_rank, the default), generic (32), "
-    "chunked (16), short or staged (1: the state before every token is stored). Sums run in a fixed "
+    "chunked (16), short or staged (1: the state before every token is stored). Sums run in a "
+    "fixed "
     "order on every route.";
 
 // Kernels of the chunked form, and with the backward pass those of the gradients.
 std::vector<std::string> ScanKernels(bool backward) {
   std::vector<std::string> names = ProductKernels();
-  for (const char* name : {"gates", "angle_sums", "angle_carry", "rotate", "project",
-                           "state_scan", "weights"}) {
+  for (const char* name :
+       {"gates", "angle_sums", "angle_carry", "rotate", "project", "state_scan", "weights"}) {
     names.push_back(absl::StrCat("mamba3_", name, "_f32"));
   }
   const std::vector<const char*> own =
-      backward ? std::vector<const char*>{"readout_backward", "pairs", "rotate_backward",
-                                          "gates_backward", "input_backward", "head_sum"}
+      backward ? std::vector<const char*>{"readout_backward", "pairs",          "rotate_backward",
+                                          "gates_backward",   "input_backward", "head_sum"}
                : std::vector<const char*>{"readout", "step"};
   for (const char* name : own) names.push_back(absl::StrCat("mamba3_", name, "_f32"));
   names.push_back("fill_f32");
@@ -240,11 +252,12 @@ void AddOperands(OpDef& row, bool mimo, bool differentiable) {
 
 template <bool kMimo>
 OpDef ScanRow() {
-  OpDef row = BaseRow(
-      kMimo, "",
-      kMimo ? "S = e^adt S + scale sum_r v_r k_r^T, y = sum_r gate_r norm(S-readout of q_r) mimo_o_r, "
-              "one state S for all ranks"
-            : "S = e^adt S + scale x k^T, y = (e^adt S q + (d + gamma q.k) x) silu(z)");
+  OpDef row =
+      BaseRow(kMimo, "",
+              kMimo ? "S = e^adt S + scale sum_r v_r k_r^T, y = sum_r gate_r norm(S-readout of "
+                      "q_r) mimo_o_r, "
+                      "one state S for all ranks"
+                    : "S = e^adt S + scale x k^T, y = (e^adt S q + (d + gamma q.k) x) silu(z)");
   AddOperands(row, kMimo, true);
   row.results = {{.name = "y"}};
   row.routes = {"sequential", "parallel"};
@@ -277,7 +290,8 @@ OpDef StepRow() {
 
 template <bool kMimo>
 OpDef BackwardRow() {
-  OpDef row = BaseRow(kMimo, "_backward", "the gradients of all operands of the scan from that of y");
+  OpDef row =
+      BaseRow(kMimo, "_backward", "the gradients of all operands of the scan from that of y");
   row.operands = {{.name = "g"}};
   AddOperands(row, kMimo, true);
   for (int i = 0; i < ScanOperandCount(kMimo); ++i) {

@@ -26,15 +26,28 @@ struct ScanConfig {
   uint64_t angles = 0, ranks = 0;
   bool has_z = false, has_d = false, has_norm = false;
 
-  uint64_t rows() const { return batch * heads; }      // sequences of states
+  uint64_t rows() const { return batch * heads; }  // sequences of states
   uint64_t tokens() const { return batch * length; }
 };
 ScanConfig ScanConfigOf(const Attributes& attributes, bool mimo);
 
 // Operands in contract order; single-input scans have the first eleven.
 enum ScanOperand : int {
-  kScanC, kScanB, kScanX, kScanZ, kScanAdt, kScanDt, kScanTrap, kScanAngle, kScanCBias, kScanBBias,
-  kScanD, kScanMimoX, kScanMimoZ, kScanMimoO, kScanNormWeight
+  kScanC,
+  kScanB,
+  kScanX,
+  kScanZ,
+  kScanAdt,
+  kScanDt,
+  kScanTrap,
+  kScanAngle,
+  kScanCBias,
+  kScanBBias,
+  kScanD,
+  kScanMimoX,
+  kScanMimoZ,
+  kScanMimoO,
+  kScanNormWeight
 };
 constexpr int ScanOperandCount(bool mimo) { return mimo ? 15 : 11; }
 // All of them, the first at input `first`; those that a single-input scan lacks are empty.

@@ -109,8 +109,7 @@ absl::Status ScanBackward::EmitStates() {
 }
 
 absl::Status ScanBackward::EmitPairs() {
-  OA_ASSIGN_OR_RETURN(dweighted_,
-                      scan_.Multiply("dweighted", Dpre(), scan_.V().Transposed()));
+  OA_ASSIGN_OR_RETURN(dweighted_, scan_.Multiply("dweighted", Dpre(), scan_.V().Transposed()));
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx_.Select("mamba3_pairs_f32"));
   crossing_ = scan_.PerSlot("crossing", {scan_.chunks().tokens});
   own_ = scan_.PerSlot("own_weight", {});
@@ -135,8 +134,7 @@ absl::Status ScanBackward::EmitRotateBackward() {
   if (scan_.chunks().carried()) {
     OA_ASSIGN_OR_RETURN(
         dq_entry, scan_.Multiply("dq_entry", Dpre(), scan_.State(scan_.values().entry_states)));
-    OA_ASSIGN_OR_RETURN(dk_exit,
-                        scan_.Multiply("dk_exit", scan_.V(), scan_.State(exit_states_)));
+    OA_ASSIGN_OR_RETURN(dk_exit, scan_.Multiply("dk_exit", scan_.V(), scan_.State(exit_states_)));
     from_entry_ = scan_.PerSlot("from_entry", {});
     to_exit_ = scan_.PerSlot("to_exit", {});
   }
@@ -211,8 +209,7 @@ absl::Status ScanBackward::EmitHeadSum(BufferSlice x, uint64_t ranks, uint64_t g
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx_.Select("mamba3_head_sum_f32"));
   KernelCall call(kernel);
   call.Buffer(x).Buffer(y).U32(s_.tokens()).U32(s_.heads).U32(ranks).U32(groups).U32(width);
-  return scan_.EmitItems(std::move(call), s_.tokens() * ranks * groups * width,
-                         s_.heads / groups);
+  return scan_.EmitItems(std::move(call), s_.tokens() * ranks * groups * width, s_.heads / groups);
 }
 
 absl::Status ScanBackward::EmitTokenSum(ScanOperand i, BufferSlice terms, uint64_t columns) {

@@ -19,11 +19,11 @@ struct Config {
 };
 
 Config ConfigOf(const Attributes& attributes) {
-  return {attributes.u32("inner_size"),      attributes.u32("state_size"),
-          attributes.u32("num_heads"),       attributes.u32("num_rope_angles"),
-          attributes.u32("num_groups"),      attributes.u32("mimo_rank"),
-          attributes.f32("epsilon"),         attributes.f32("dt_min"),
-          attributes.f32("dt_max"),          attributes.f32("a_floor")};
+  return {attributes.u32("inner_size"), attributes.u32("state_size"),
+          attributes.u32("num_heads"),  attributes.u32("num_rope_angles"),
+          attributes.u32("num_groups"), attributes.u32("mimo_rank"),
+          attributes.f32("epsilon"),    attributes.f32("dt_min"),
+          attributes.f32("dt_max"),     attributes.f32("a_floor")};
 }
 
 // ---- Validation ----
@@ -100,11 +100,10 @@ absl::Status Adjoint(AdjointContext& ctx) {
     ValueId gradient = ctx.grad(i);
     if (gradient == kAbsent) {
       const Shape& shape = ctx.shape(ctx.output(i));
-      OA_ASSIGN_OR_RETURN(gradient,
-                          ctx.Emit("full", {},
-                                   Attributes()
-                                       .List("shape", {shape.begin(), shape.end()})
-                                       .F32("value", 0)));
+      OA_ASSIGN_OR_RETURN(
+          gradient,
+          ctx.Emit("full", {},
+                   Attributes().List("shape", {shape.begin(), shape.end()}).F32("value", 0)));
     }
     inputs.push_back(gradient);
   }
@@ -192,8 +191,8 @@ OpDef Row(const char* name, const char* equation) {
       "projected [M, 2I + 2KN + 3H + A], dt_bias [H], x, z [M, I], bh, ch [M, KN], dt, adt, trap "
       "[M, H], angle [M, A]; K = num_groups * mimo_rank, 2A <= N";
   row.operands = {{.name = "projected"}, {.name = "dt_bias"}};
-  for (const char* size : {"inner_size", "state_size", "num_heads", "num_rope_angles",
-                           "num_groups", "mimo_rank"}) {
+  for (const char* size :
+       {"inner_size", "state_size", "num_heads", "num_rope_angles", "num_groups", "mimo_rank"}) {
     row.attributes.push_back({size, AttributeKind::kU32});
   }
   for (const char* rate : {"epsilon", "dt_min", "dt_max", "a_floor"}) {
@@ -212,10 +211,11 @@ constexpr const char* kValues[] = {"x", "z", "bh", "ch", "dt", "adt", "trap", "a
 }  // namespace
 
 std::vector<OpDef> Mamba3PreprocessOps() {
-  OpDef forward = Row("mamba3_preprocess",
-                      "rows cut into z, x, B, C, dd_dt, dd_a, trap, angle; bh, ch = B, C over their "
-                      "root mean square, dt = clamp(softplus(dd_dt + dt_bias)), adt = dt * "
-                      "min(-heavy(dd_a), -a_floor)");
+  OpDef forward =
+      Row("mamba3_preprocess",
+          "rows cut into z, x, B, C, dd_dt, dd_a, trap, angle; bh, ch = B, C over their "
+          "root mean square, dt = clamp(softplus(dd_dt + dt_bias)), adt = dt * "
+          "min(-heavy(dd_a), -a_floor)");
   for (const char* name : kValues) forward.results.push_back({.name = name});
   forward.kernels = {"mamba3_preprocess_f32"};
   forward.infer = Infer;

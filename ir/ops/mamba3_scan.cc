@@ -83,8 +83,8 @@ absl::Status EmitStepwise(LowerContext& ctx, const ScanConfig& s) {
     slices[i] = {all.buffer, offset, sizes[i] * sizeof(float)};
     offset += AlignUp(sizes[i], kAlignment) * sizeof(float);
   }
-  return EmitSteps(ctx, s, ScanOperandsAt(ctx, 0, s),
-                   {slices[0], slices[1], slices[2], slices[3]}, /*wrapped=*/true);
+  return EmitSteps(ctx, s, ScanOperandsAt(ctx, 0, s), {slices[0], slices[1], slices[2], slices[3]},
+                   /*wrapped=*/true);
 }
 
 }  // namespace

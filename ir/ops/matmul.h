@@ -60,8 +60,8 @@ absl::Status EmitProduct(LowerContext& context, const Product& product);
 // Multiprocessors of the device; a guess where its profile does not say.
 uint64_t ComputeUnits(const LowerContext& context);
 
-// Whether the large tile wins: the kernel can compute the product, and there are nearly enough tiles
-// to fill the device.
+// Whether the large tile wins: the kernel can compute the product, and there are nearly enough
+// tiles to fill the device.
 bool SuitsLargeTile(const LowerContext& context, const Product& product);
 
 // out[j] = sum over rows of x[rows, columns], rows ascending within fixed chunks.

@@ -61,8 +61,7 @@ absl::Status LowerRouteWeights(LowerContext& ctx) {
   const uint64_t tokens = ctx.input_shape(1)[0], routes = ctx.input_shape(1)[1];
   if (tokens == 0) return absl::OkStatus();
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("moe_route_weights_f32"));
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      ctx.StridedGroups(*kernel, tokens, 2 * routes + 2));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.StridedGroups(*kernel, tokens, 2 * routes + 2));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.in(1))
@@ -77,8 +76,7 @@ absl::Status LowerRouteWeightsBackward(LowerContext& ctx) {
   const uint64_t count = ctx.output_count_of(), routes = ctx.input_shape(2)[1];
   if (count == 0) return absl::OkStatus();
   OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select("moe_route_weights_backward_f32"));
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      ctx.StridedGroups(*kernel, count, 2 * routes + 2));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.StridedGroups(*kernel, count, 2 * routes + 2));
   return ctx.Emit(KernelCall(kernel)
                       .Buffer(ctx.in(0))
                       .Buffer(ctx.in(1))
@@ -107,13 +105,13 @@ std::vector<OpDef> RouteWeightRows() {
   row.adjoint = AdjointRouteWeights;
   row.lower = LowerRouteWeights;
 
-  OpDef backward = BackwardRow(
-      row,
-      {"dprobabilities[t, e] = sum of (g[t, k] - D) / s over the k with indices[t, k] == e, D = sum "
-       "of g * y and s = sum of p_k over the valid k of t; 0 unless s > 0",
-       "g, y, indices i32 [T, K], probabilities, dprobabilities [T, E]"},
-      {Operand("g"), Operand("probabilities"), indices, Operand("y")},
-      {{.name = "dprobabilities"}});
+  OpDef backward = BackwardRow(row,
+                               {"dprobabilities[t, e] = sum of (g[t, k] - D) / s over the k with "
+                                "indices[t, k] == e, D = sum "
+                                "of g * y and s = sum of p_k over the valid k of t; 0 unless s > 0",
+                                "g, y, indices i32 [T, K], probabilities, dprobabilities [T, E]"},
+                               {Operand("g"), Operand("probabilities"), indices, Operand("y")},
+                               {{.name = "dprobabilities"}});
   backward.kernels = {"moe_route_weights_backward_f32"};
   backward.infer = InferRouteWeightsBackward;
   backward.lower = LowerRouteWeightsBackward;
@@ -189,10 +187,10 @@ absl::Status LowerGatherBackward(LowerContext& ctx) {
 }
 
 std::vector<OpDef> GatherRows() {
-  OpDef row = MakeRow({"moe_gather", kFamily,
-                       "y[p, :] = x[packed_token[p], :]; zeros where packed_token[p] >= T",
-                       "x [T, D], packed_token, inverse u32 [R], y [R, D]; R a multiple of T"},
-                      {Operand("x"), Map("packed_token"), Map("inverse")}, {{.name = "y"}});
+  OpDef row = MakeRow(
+      {"moe_gather", kFamily, "y[p, :] = x[packed_token[p], :]; zeros where packed_token[p] >= T",
+       "x [T, D], packed_token, inverse u32 [R], y [R, D]; R a multiple of T"},
+      {Operand("x"), Map("packed_token"), Map("inverse")}, {{.name = "y"}});
   row.rejects = "x not of rank 2, maps not of rank 1 or of different length; R not a multiple of T";
   row.kernels = {"gather_u32", "gather_u32x4"};
   row.infer = InferGather;
@@ -243,8 +241,7 @@ absl::Status InferCombineBackward(InferContext& ctx) {
 }
 
 absl::Status AdjointCombine(AdjointContext& ctx) {
-  return ctx.EmitBackward(
-      {ctx.grad(), ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3)});
+  return ctx.EmitBackward({ctx.grad(), ctx.input(0), ctx.input(1), ctx.input(2), ctx.input(3)});
 }
 
 absl::Status LowerCombine(LowerContext& ctx) {
@@ -254,15 +251,13 @@ absl::Status LowerCombine(LowerContext& ctx) {
 absl::Status LowerCombineBackward(LowerContext& ctx) {
   const uint64_t routes = ctx.input_shape(1)[0], columns = ctx.input_shape(1)[1];
   const uint64_t unit = Unit(columns), units = columns / unit;
-  OA_ASSIGN_OR_RETURN(
-      const Kernel* kernel,
-      ctx.Select(unit == 4 ? "moe_combine_backward_f32x4" : "moe_combine_backward_f32"));
+  OA_ASSIGN_OR_RETURN(const Kernel* kernel, ctx.Select(unit == 4 ? "moe_combine_backward_f32x4"
+                                                                 : "moe_combine_backward_f32"));
   const uint64_t group = kernel->local_size[0];
   const bool one_row = kernel->device == KernelDevice::kCpu;  // a subgroup sums one row
   const uint64_t lanes = one_row ? group : std::min(group, std::bit_ceil(units));
   const uint64_t blocks = CeilDiv(routes, group / lanes);
-  OA_ASSIGN_OR_RETURN(const uint64_t groups,
-                      ctx.RowGroups(blocks, 2 * CeilDiv(units, lanes) + 4));
+  OA_ASSIGN_OR_RETURN(const uint64_t groups, ctx.RowGroups(blocks, 2 * CeilDiv(units, lanes) + 4));
   KernelCall call(kernel);
   for (int i = 0; i < 5; ++i) call.Buffer(ctx.in(i));
   call.Buffer(ctx.out_or_null(0)).Buffer(ctx.out_or_null(1));

@@ -138,11 +138,10 @@ absl::Status LowerBias(LowerContext& ctx) {
 }
 
 OpDef BiasRow() {
-  OpDef row =
-      MakeRow({"moe_routing_bias_update", kFamily,
-               "bias[e] -= gamma * sign(sum_t mask[t, e] - T * experts_per_token / E)",
-               "mask [T, E] of 0 and 1, bias [..] with E elements"},
-              {DetachedOperand("mask"), MutatedOperand("bias")}, {DetachedResult("bias")});
+  OpDef row = MakeRow({"moe_routing_bias_update", kFamily,
+                       "bias[e] -= gamma * sign(sum_t mask[t, e] - T * experts_per_token / E)",
+                       "mask [T, E] of 0 and 1, bias [..] with E elements"},
+                      {DetachedOperand("mask"), MutatedOperand("bias")}, {DetachedResult("bias")});
   row.attributes = {IntegerAttribute("experts_per_token"), RealAttribute("gamma")};
   row.rejects = "mask not of rank 2; a bias without E elements; a negative experts_per_token";
   row.kernels = {"moe_routing_bias_f32", "column_sum_f32"};

@@ -119,10 +119,10 @@ absl::Status LowerCausalMask(LowerContext& ctx) { return EmitCausalMask(ctx, -1e
 absl::Status LowerCausalMaskBackward(LowerContext& ctx) { return EmitCausalMask(ctx, 0); }
 
 void AddCausalMask(std::vector<OpDef>& rows) {
-  OpDef row = MakeRow({"causal_mask", kFamily,
-                       "y[.., q, k] = scores[.., q, k] for k <= q, else -1e9",
-                       "scores [.., Tq, Tk], y [.., Tq, Tk]"},
-                      {Operand("scores")}, {{.name = "y"}});
+  OpDef row =
+      MakeRow({"causal_mask", kFamily, "y[.., q, k] = scores[.., q, k] for k <= q, else -1e9",
+               "scores [.., Tq, Tk], y [.., Tq, Tk]"},
+              {Operand("scores")}, {{.name = "y"}});
   row.rejects = "scores of rank 1";
   row.kernels = {"causal_mask_f32"};
   row.infer = InferCausalMask;

@@ -110,10 +110,10 @@ std::vector<OpDef> RopeOps() {
                   "theta_base^(-2i/Dh)",
                   "x, y [T, H*Dh]"},
                  rows);
-  AddRope<true>({"rope_sequences", "attention",
-                 "rope with positions t mod sequence_length + position_offset",
-                 "x, y [T, H*Dh], T a multiple of sequence_length"},
-                rows);
+  AddRope<true>(
+      {"rope_sequences", "attention", "rope with positions t mod sequence_length + position_offset",
+       "x, y [T, H*Dh], T a multiple of sequence_length"},
+      rows);
   return rows;
 }
 

@@ -148,11 +148,12 @@ absl::Status InferTopKMask(InferContext& ctx) { return AddWide(ctx, 0); }
 absl::Status LowerTopKMask(LowerContext& ctx) { return LowerWide(ctx, "top_k_mask_f32"); }
 
 void AddTopK(std::vector<OpDef>& rows) {
-  OpDef row = MakeRow({"top_k", kFamily,
-                       "values = the k largest of each row, descending, equal ones by lower index, NaN "
-                       "first; indices = where they are",
-                       "x [.., n], values [.., k], indices [.., k]; 1 <= k <= min(n, 1024)"},
-                      {Operand("x")}, {DetachedResult("values"), DetachedResult("indices")});
+  OpDef row =
+      MakeRow({"top_k", kFamily,
+               "values = the k largest of each row, descending, equal ones by lower index, NaN "
+               "first; indices = where they are",
+               "x [.., n], values [.., k], indices [.., k]; 1 <= k <= min(n, 1024)"},
+              {Operand("x")}, {DetachedResult("values"), DetachedResult("indices")});
   row.attributes = {IntegerAttribute("k")};
   row.rejects = "k not from 1 to the smaller of the last extent and 1024";
   row.kernels = {"top_k_f32"};

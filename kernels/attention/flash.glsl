@@ -1,6 +1,6 @@
-// flash.glsl: what the attention kernels that never store scores share. A workgroup owns kOwn
-// rows (queries, or keys in the backward pass of keys) and walks over the others kOther at a time: a tile
-// of products of rows, weights made of it in shared memory, and their product with a slice of
+// flash.glsl: what the attention kernels that never store scores share. A workgroup owns kOwn rows
+// (queries, or keys in the backward pass of keys) and walks over the others kOther at a time: a
+// tile of products of rows, weights made of it in shared memory, and their product with a slice of
 // kSlice columns, in registers. Wider heads take several slices, each with its own scores.
 //
 // Dao et al. 2022, "FlashAttention"; online softmax: Milakov and Gimelshein 2018.

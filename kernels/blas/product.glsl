@@ -3,10 +3,10 @@
 //
 // A variant with OA_GROUPED multiplies by groups of rows: group g owns rows offsets[g] up to
 // offsets[g + 1]. Either those are rows of a and of the result (summed == 0): then they are
-// multiplied with entry g of b, and a tile has rows of one group only. Or they are the summed rows of
-// both operands (summed == 1): then each group has a result of its own, as `batch` partial sums over
-// equal shares of its rows. Offsets are data: they are clipped to the rows there are, and the rows
-// before the first and behind the last one have no group.
+// multiplied with entry g of b, and a tile has rows of one group only. Or they are the summed rows
+// of both operands (summed == 1): then each group has a result of its own, as `batch` partial sums
+// over equal shares of its rows. Offsets are data: they are clipped to the rows there are, and the
+// rows before the first and behind the last one have no group.
 #ifndef OA_BLAS_PRODUCT_GLSL_
 #define OA_BLAS_PRODUCT_GLSL_
 

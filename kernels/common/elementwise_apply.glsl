@@ -50,8 +50,8 @@ OA_T oa_signum(OA_T x) {
 #define OA_CASE(code, value) y = mix(y, OA_T(value), OA_BOOL(op == code));
 
 // Result of one instruction of at most four operations (EwIsCheap in ir/elementwise.h): operands a
-// and b, scalar s. All that a prologue can do. `precise`, so that no compiler contracts the product of
-// one instruction with the sum of the next: fused programs round as separate ones do.
+// and b, scalar s. All that a prologue can do. `precise`, so that no compiler contracts the product
+// of one instruction with the sum of the next: fused programs round as separate ones do.
 OA_T oa_apply_cheap(uint op, OA_T a, OA_T b, float s) {
   OA_BOOL positive = oa_less(OA_T(0.0), a);
   OA_BOOL below = oa_less(a, OA_T(s)), above = oa_less(OA_T(s), a);

@@ -1,8 +1,8 @@
 // top_k: the k largest values of each row, descending, equal ones by lower index, and their
 //   indices. NaN counts as larger than everything; -0 and 0 are equal.
 // Shapes:   x [rows, columns], values, indices [rows, picks], of which this dispatch finds
-//           first .. first + count; it goes on behind the last pick of the dispatch before, `before`
-//           and `before_index`, unless first = 0.
+//           first .. first + count; it goes on behind the last pick of the dispatch before
+//           (`before`, `before_index`) unless first = 0.
 // Cost:     a workgroup reads its row once a pick, all but the first time from cache.
 // Numerics: exact: words are compared and copied as integers.
 #version 460

@@ -23,8 +23,8 @@ constexpr uint64_t kLength = 70;  // the states outlive a chunk of the whole for
 Tensor WholeLogits(const examples::ByteLm& model, const Bytes& text) {
   Graph graph("whole");
   const Matrix bytes = Must(matrix::cast(graph.Input("bytes", U8, {1, kLength}), I32));
-  graph.Output("logits", Must(model.logits(graph, examples::kAverage, bytes,
-                                           ml::nn::Mode::kEvaluation)));
+  graph.Output("logits",
+               Must(model.logits(graph, examples::kAverage, bytes, ml::nn::Mode::kEvaluation)));
   const exec::TensorMap outputs = Must(RunGraph(graph.ir(), {{"bytes", text}}));
   return FromBytes(F32, {kLength, examples::kByteValues}, outputs.at("logits"));
 }

@@ -1,4 +1,5 @@
-// libFuzzer entry for all three loaders. Build with clang and -DOA_BUILD_FUZZER=ON, then for example
+// libFuzzer entry for all three loaders. Build with clang and -DOA_BUILD_FUZZER=ON, then for
+// example
 //   build/fuzz/bin/oa_fuzz -max_total_time=60 tests/golden
 #include <cstddef>
 #include <cstdint>

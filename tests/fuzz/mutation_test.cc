@@ -1,5 +1,6 @@
 // Damaged files behind a correct digest: every mutation of a valid graph, plan and pack is either
-// accepted or refused with a status, never a crash. Under the sanitizer preset any bad access fails.
+// accepted or refused with a status, never a crash. Under the sanitizer preset any bad access
+// fails.
 #include <doctest/doctest.h>
 
 #include <random>

@@ -1,4 +1,5 @@
-// Regenerates the golden files and prints what moved and by how much. Run through tests/golden/update.
+// Regenerates the golden files and prints what moved and by how much. Run through
+// tests/golden/update.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -24,9 +25,9 @@ void PrintMoved(const std::string& model, const ir::Graph& old, const TestVector
   for (const TestTensor& was : old.test_vectors()[0].outputs) {
     for (const TestTensor& is : vector.outputs) {
       if (is.name != was.name) continue;
-      const bool same = is.data.size() == was.data.size() &&
-                        std::equal(is.data.bytes().begin(), is.data.bytes().end(),
-                                   was.data.bytes().begin());
+      const bool same =
+          is.data.size() == was.data.size() &&
+          std::equal(is.data.bytes().begin(), is.data.bytes().end(), was.data.bytes().begin());
       if (same) continue;
       double worst = 0;
       for (const ir::NamedValue& output : old.outputs()) {

@@ -111,8 +111,8 @@ std::vector<double> SumsOfGroups(const Case& c, const std::vector<float>& a,
       double* share = sums.data() + (r / most * c.groups() + g) * size;
       for (uint32_t i = 0; i < c.outer; ++i) {
         for (uint32_t j = 0; j < c.inner; ++j) {
-          share[i * c.inner + j] += double{a[(c.begin(g) + r) * c.outer + i]} *
-                                    b[(c.begin(g) + r) * c.inner + j];
+          share[i * c.inner + j] +=
+              double{a[(c.begin(g) + r) * c.outer + i]} * b[(c.begin(g) + r) * c.inner + j];
         }
       }
     }
@@ -147,8 +147,7 @@ TEST_CASE("grouped column sums: shares, edges and any grid") {
       const std::vector<float> x = Spread(size_t{c.rows} * c.outer, -1, 1);
       Case ones = c;
       ones.inner = 1;
-      const std::vector<double> expected =
-          SumsOfGroups(ones, x, std::vector<float>(c.rows, 1.0f));
+      const std::vector<double> expected = SumsOfGroups(ones, x, std::vector<float>(c.rows, 1.0f));
       KernelRun run(kernel);
       run.In("x", x).InBytes("offsets", BytesOf(c.offsets)).U32("rows", c.rows);
       run.U32("columns", c.outer).U32("groups", c.groups()).U32("shares", c.shares).Grid(c.grid);
@@ -160,12 +159,13 @@ TEST_CASE("grouped column sums: shares, edges and any grid") {
   }
 }
 
-// Offsets that decrease or are huge give unspecified values; the guards of KernelRun see every write
-// outside the buffers, and the run must end.
+// Offsets that decrease or are huge give unspecified values; the guards of KernelRun see every
+// write outside the buffers, and the run must end.
 TEST_CASE("grouped products: hostile offsets stay inside the buffers") {
-  const std::vector<std::vector<uint32_t>> hostile = {
-      {4294967295u, 4294967294u, 0, 7}, {40, 30, 20, 10}, {0, 4294967295u, 0, 4294967295u},
-      {2147483648u, 1, 2147483648u, 0}};
+  const std::vector<std::vector<uint32_t>> hostile = {{4294967295u, 4294967294u, 0, 7},
+                                                      {40, 30, 20, 10},
+                                                      {0, 4294967295u, 0, 4294967295u},
+                                                      {2147483648u, 1, 2147483648u, 0}};
   constexpr uint32_t kRows = 40, kInner = 12, kOuter = 20;
   for (const Kernel& kernel : Variants("matmul_grouped_f32")) {
     for (const std::vector<uint32_t>& offsets : hostile) {

@@ -20,8 +20,8 @@ std::vector<Tensor> Heads(absl::Span<const Tensor> inputs, const Attributes& att
   const uint64_t length = static_cast<uint64_t>(attributes.i64("sequence_length"));
   const uint64_t heads = static_cast<uint64_t>(attributes.i64("num_heads"));
   const uint64_t width = x.size() / (batch * length * heads);
-  Tensor y(DType::F32, kSplit ? Shape{batch * heads, length, width}
-                              : Shape{batch * length, heads * width});
+  Tensor y(DType::F32,
+           kSplit ? Shape{batch * heads, length, width} : Shape{batch * length, heads * width});
   for (uint64_t b = 0; b < batch; ++b) {
     for (uint64_t s = 0; s < length; ++s) {
       for (uint64_t h = 0; h < heads; ++h) {
@@ -38,10 +38,7 @@ std::vector<Tensor> Heads(absl::Span<const Tensor> inputs, const Attributes& att
 }
 
 Attributes HeadAttributes(int64_t batch, int64_t length, int64_t heads) {
-  return Attributes()
-      .I64("batch", batch)
-      .I64("sequence_length", length)
-      .I64("num_heads", heads);
+  return Attributes().I64("batch", batch).I64("sequence_length", length).I64("num_heads", heads);
 }
 
 ReferenceOp SplitHeadsOp() {
@@ -101,8 +98,8 @@ ReferenceOp SoftmaxScaledMaskedOp() {
   ReferenceOp row = {"softmax_scaled_masked", SoftmaxScaledMasked};
   row.samples = {SoftmaxSample({1}, 1), SoftmaxSample({3, 5}, 0.5f), SoftmaxSample({2, 3, 300}, 2),
                  SoftmaxSample({33, 64}, 0.125f)};
-  row.samples.push_back({{Uniform({3, 3}), Values(DType::F32, {3, 3}, {-kInf, -kInf, -kInf, 0,
-                                                                       -kInf, 1, 0, 0, -kInf})},
+  row.samples.push_back({{Uniform({3, 3}), Values(DType::F32, {3, 3},
+                                                  {-kInf, -kInf, -kInf, 0, -kInf, 1, 0, 0, -kInf})},
                          half});
   row.rejections = {{"unequal shapes", {Uniform({3, 5}), Uniform({5})}, half},
                     {"no elements", {Uniform({3, 0}), Uniform({3, 0})}, half},
@@ -114,7 +111,7 @@ ReferenceOp SoftmaxScaledMaskedOp() {
 
 // P of one query, in `p`; returns the log of the sum of exponentials, +inf for no visible key.
 double Probabilities(absl::Span<const Tensor> inputs, const Attributes& attributes, size_t row,
-                   double* p) {
+                     double* p) {
   const Tensor& q = inputs[0];
   const size_t length = q.shape[1], width = q.shape[2];
   const size_t first = row / length * length;  // row of the first key of this batch head
@@ -143,8 +140,7 @@ std::vector<Tensor> Attention(absl::Span<const Tensor> inputs, const Attributes&
     lse[row] = Probabilities(inputs, attributes, row, p.data());
     for (size_t j = 0; j < length; ++j) {
       for (size_t d = 0; d < width; ++d) {
-        y[row * width + d] +=
-            p[j] * inputs[2][(row / length * length + j) * width + d];
+        y[row * width + d] += p[j] * inputs[2][(row / length * length + j) * width + d];
       }
     }
   }
@@ -166,9 +162,10 @@ Sample AttentionSample(Shape shape, bool masked, bool causal) {
 
 ReferenceOp AttentionOp() {
   ReferenceOp row = {"scaled_dot_product_attention", Attention};
-  row.samples = {AttentionSample({1, 1, 1}, false, false), AttentionSample({2, 5, 3}, false, false),
-                 AttentionSample({3, 7, 4}, true, false),  AttentionSample({2, 9, 8}, false, true),
-                 AttentionSample({2, 6, 5}, true, true),   AttentionSample({2, 40, 16}, false, true)};
+  row.samples = {
+      AttentionSample({1, 1, 1}, false, false), AttentionSample({2, 5, 3}, false, false),
+      AttentionSample({3, 7, 4}, true, false),  AttentionSample({2, 9, 8}, false, true),
+      AttentionSample({2, 6, 5}, true, true),   AttentionSample({2, 40, 16}, false, true)};
   const Attributes plain = AttentionAttributes(1, false);
   const InputSpec x = Uniform({2, 5, 3});
   row.rejections = {
@@ -176,7 +173,9 @@ ReferenceOp AttentionOp() {
       {"another key shape", {x, Uniform({2, 4, 3}), x, Absent()}, plain},
       {"another value shape", {x, x, Uniform({2, 5, 4}), Absent()}, plain},
       {"another mask shape", {x, x, x, Uniform({5, 5})}, plain},
-      {"no elements", {Uniform({2, 0, 3}), Uniform({2, 0, 3}), Uniform({2, 0, 3}), Absent()}, plain},
+      {"no elements",
+       {Uniform({2, 0, 3}), Uniform({2, 0, 3}), Uniform({2, 0, 3}), Absent()},
+       plain},
       {"flash without causality", {x, x, x, Absent()}, AttentionAttributes(1, false, "flash")},
       {"flash with a mask", {x, x, x, Uniform({10, 5})}, AttentionAttributes(1, true, "flash")},
   };

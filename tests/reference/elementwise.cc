@@ -59,15 +59,22 @@ ReferenceOp Binary(const char* op, Forward forward) {
     return sample;
   };
   ReferenceOp row = {op, forward};
-  row.samples = {pair({3, 5}, {3, 5}),      pair({1}, {1}),
-                 pair({3, 1031}, {3, 1031}),                        // past a block of 1024
-                 pair({2, 3, 4}, {4}),      pair({5}, {7, 5}),      // the last axes
-                 pair({2, 3, 4}, {2, 1, 1}), pair({2, 3, 4}, {3, 1}),  // the first, a middle one
-                 pair({7, 1}, {1, 5}),      pair({4, 1, 7}, {5, 1}),   // both repeat
-                 pair({9, 37}, {1}),        pair({1, 1}, {6}),         // scalars
+  row.samples = {pair({3, 5}, {3, 5}),
+                 pair({1}, {1}),
+                 pair({3, 1031}, {3, 1031}),  // past a block of 1024
+                 pair({2, 3, 4}, {4}),
+                 pair({5}, {7, 5}),  // the last axes
+                 pair({2, 3, 4}, {2, 1, 1}),
+                 pair({2, 3, 4}, {3, 1}),  // the first, a middle one
+                 pair({7, 1}, {1, 5}),
+                 pair({4, 1, 7}, {5, 1}),  // both repeat
+                 pair({9, 37}, {1}),
+                 pair({1, 1}, {6}),  // scalars
                  pair({2, 1, 3, 1, 2, 1, 2, 3}, {1, 2, 1, 2, 1, 2, 1, 3}),
-                 pair({64, 33}, {33}),      pair({64, 8}, {64, 1}),
-                 pair({0, 3}, {1, 3}),      pair({4, 0}, {4, 0})};
+                 pair({64, 33}, {33}),
+                 pair({64, 8}, {64, 1}),
+                 pair({0, 3}, {1, 3}),
+                 pair({4, 0}, {4, 0})};
   row.rejections = {
       {"extents that do not broadcast", {Uniform({3, 5}), Uniform({3})}},
       {"extents that do not broadcast in the middle", {Uniform({2, 3, 4}), Uniform({2, 2, 4})}},
@@ -170,7 +177,8 @@ std::vector<ReferenceOp> UnaryRows() {
       Exactly(Unary("neg", UnaryLoop<Neg>, {})),
       Exactly(WithSpecial(Unary("abs", UnaryLoop<Abs>, {}, -2, 2, 0.05), {-1e30, 0, 1e30})),
       WithSpecial(Unary("exp", UnaryLoop<Exp>, {}, -5, 5), {-1000, -87, 0, 1e-20, 80, 88}),
-      WithSpecial(Unary("log", UnaryLoop<Log>, {}, 0.01, 8), {-INFINITY, -1, 0, 1, 1e-30, 0.9999, 1e30}),
+      WithSpecial(Unary("log", UnaryLoop<Log>, {}, 0.01, 8),
+                  {-INFINITY, -1, 0, 1, 1e-30, 0.9999, 1e30}),
       WithSpecial(Unary("sqrt", UnaryLoop<Sqrt>, {}, 0.01, 8), {-1, 0, 1e-30, 1e30}),
       WithSpecial(Unary("sin", UnaryLoop<Sin>, {}, -9, 9), {-1e4, -1000, 0, 3.14159274, 1e4}),
       WithSpecial(Unary("cos", UnaryLoop<Cos>, {}, -9, 9), {-1e4, -1000, 0, 1.57079637, 1e4}),
@@ -230,9 +238,13 @@ ReferenceOp AccumulateOp() {
 }  // namespace
 
 std::vector<ReferenceOp> ElementwiseReference() {
-  std::vector<ReferenceOp> rows = {Binary("add", BinaryLoop<Add>), Binary("sub", BinaryLoop<Sub>),
-                                   Binary("mul", BinaryLoop<Mul>), Binary("div", BinaryLoop<Div>),
-                                   GreaterEqualOp(), EqualOp(), AccumulateOp()};
+  std::vector<ReferenceOp> rows = {Binary("add", BinaryLoop<Add>),
+                                   Binary("sub", BinaryLoop<Sub>),
+                                   Binary("mul", BinaryLoop<Mul>),
+                                   Binary("div", BinaryLoop<Div>),
+                                   GreaterEqualOp(),
+                                   EqualOp(),
+                                   AccumulateOp()};
   for (const auto& family : {ScalarRows(), UnaryRows()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }

@@ -49,11 +49,11 @@ void AddSamples(ReferenceOp& row) {
     row.samples.push_back(sample);
   };
   add(1, 1, 1, {0, 1});
-  add(7, 5, 3, {0, 2, 2, 7});            // an empty expert
-  add(50, 17, 19, {0, 16, 17, 33, 50});  // edges of tiles, and next to them
-  add(40, 8, 12, {5, 9, 9, 30});         // rows before the first expert and behind the last
+  add(7, 5, 3, {0, 2, 2, 7});                  // an empty expert
+  add(50, 17, 19, {0, 16, 17, 33, 50});        // edges of tiles, and next to them
+  add(40, 8, 12, {5, 9, 9, 30});               // rows before the first expert and behind the last
   add(40, 16, 16, {0, 10, 45, 4294967295.0});  // offsets behind the last row
-  add(9, 4, 4, {9, 9, 9});               // no row has an expert
+  add(9, 4, 4, {9, 9, 9});                     // no row has an expert
   add(6, 4, 70, {0, 0, 0, 6, 6});
   add(300, 33, 70, {0, 1, 130, 131, 300});
   add(64, 70, 33, {0, 3, 5, 11, 12, 20, 33, 47, 48, 64});  // many experts in one tile

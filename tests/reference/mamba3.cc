@@ -18,16 +18,31 @@ struct Config {
 };
 
 Config ConfigOf(const Attributes& a) {
-  Config s = {a.u32("batch_size"), a.u32("sequence_length"), a.u32("num_heads"),
-              a.u32("num_groups"), a.u32("head_dim"),        a.u32("state_size"),
-              a.u32("num_rope_angles"), a.u32("mimo_rank"),  a.boolean("has_z"),
-              a.boolean("has_d"),  a.boolean("has_output_norm")};
+  Config s = {a.u32("batch_size"),      a.u32("sequence_length"),    a.u32("num_heads"),
+              a.u32("num_groups"),      a.u32("head_dim"),           a.u32("state_size"),
+              a.u32("num_rope_angles"), a.u32("mimo_rank"),          a.boolean("has_z"),
+              a.boolean("has_d"),       a.boolean("has_output_norm")};
   if (s.groups == 0) s.groups = s.heads;
   return s;
 }
 
-enum Operand { kC, kB, kX, kZ, kAdt, kDt, kTrap, kAngle, kCBias, kBBias, kD, kMimoX, kMimoZ,
-               kMimoO, kNorm };
+enum Operand {
+  kC,
+  kB,
+  kX,
+  kZ,
+  kAdt,
+  kDt,
+  kTrap,
+  kAngle,
+  kCBias,
+  kBBias,
+  kD,
+  kMimoX,
+  kMimoZ,
+  kMimoO,
+  kNorm
+};
 
 double Silu(double x) { return x * Sigmoid(x); }
 
@@ -45,8 +60,7 @@ State ZeroState(const Config& s) {
 class Token {
  public:
   Token(const Config& s, bool mimo, const Tensor* in, size_t b, size_t t, size_t h)
-      : s_(s), mimo_(mimo), in_(in), h_(h), token_(b * s.length + t),
-        row_(token_ * s.heads + h) {}
+      : s_(s), mimo_(mimo), in_(in), h_(h), token_(b * s.length + t), row_(token_ * s.heads + h) {}
 
   // Advances the state and writes y[row].
   void Advance(State& state, Tensor& y) const {
@@ -188,7 +202,8 @@ std::vector<Tensor> Preprocess(absl::Span<const Tensor> in, const Attributes& a)
     for (size_t h = 0; h < heads; ++h) {
       const double soft = Softplus(in[0][at + h] + in[1][h]), dd_a = in[0][at + heads + h];
       const double heavy = dd_a >= 0 ? 1 + dd_a : 1 / (1 - dd_a);
-      const double step = std::min(std::max(soft, double{a.f32("dt_min")}), double{a.f32("dt_max")});
+      const double step =
+          std::min(std::max(soft, double{a.f32("dt_min")}), double{a.f32("dt_max")});
       dt[row * heads + h] = step;
       adt[row * heads + h] = std::min(-heavy, -double{a.f32("a_floor")}) * step;
     }
@@ -236,10 +251,12 @@ std::vector<InputSpec> OperandsOf(const Sizes& s, bool mimo) {
   const Shape inputs = {s.batch, s.length, s.heads, s.depth}, gates = {s.batch, s.length, s.heads};
   const Shape bias = mimo ? Shape{s.heads, s.ranks, s.width} : Shape{s.heads, s.width};
   std::vector<InputSpec> specs = {
-      Uniform(vectors, -1, 1),    Uniform(vectors, -1, 1),   Uniform(inputs, -1, 1),
-      Uniform(inputs),            Uniform(gates, -0.6, 0),   Uniform(gates, 0.05, 0.5),
-      Uniform(gates, -3, 3),      Uniform({s.batch, s.length, s.angles}, -3, 3),
-      Uniform(bias, -0.5, 0.5),   Uniform(bias, -0.5, 0.5),  Uniform({s.heads}, -1, 1)};
+      Uniform(vectors, -1, 1),  Uniform(vectors, -1, 1),
+      Uniform(inputs, -1, 1),   Uniform(inputs),
+      Uniform(gates, -0.6, 0),  Uniform(gates, 0.05, 0.5),
+      Uniform(gates, -3, 3),    Uniform({s.batch, s.length, s.angles}, -3, 3),
+      Uniform(bias, -0.5, 0.5), Uniform(bias, -0.5, 0.5),
+      Uniform({s.heads}, -1, 1)};
   if (!mimo) return specs;
   const Shape projection = {s.heads, s.ranks, s.depth};
   for (int i = 0; i < 3; ++i) specs.push_back(Uniform(projection, 0.2, 1));
@@ -398,16 +415,15 @@ Attributes AttributesOf(const Packing& p) {
 }
 
 std::vector<InputSpec> OperandsOf(const Packing& p) {
-  const uint64_t width = 2 * uint64_t{p.inner} + 2 * uint64_t{p.groups} * p.ranks * p.state +
-                         3 * p.heads + p.angles;
+  const uint64_t width =
+      2 * uint64_t{p.inner} + 2 * uint64_t{p.groups} * p.ranks * p.state + 3 * p.heads + p.angles;
   return {Uniform({p.rows, width}), Uniform({p.heads}, -1, 1)};
 }
 
 ReferenceOp PreprocessOp() {
   ReferenceOp row = {"mamba3_preprocess", Preprocess};
-  for (const Packing& p : std::initializer_list<Packing>{{5, 5, 3, 2, 1, 1, 2},
-                                                         {1, 1, 1, 1, 0, 1, 1},
-                                                         {3, 17, 70, 3, 4, 2, 3}}) {
+  for (const Packing& p : std::initializer_list<Packing>{
+           {5, 5, 3, 2, 1, 1, 2}, {1, 1, 1, 1, 0, 1, 1}, {3, 17, 70, 3, 4, 2, 3}}) {
     row.samples.push_back({OperandsOf(p), AttributesOf(p), {4e-6, 4e-6}});
   }
   const Packing large = {70, 130, 64, 9, 32, 1, 4, 1e-5f, 1e-3f, 0.1f, 1e-4f};

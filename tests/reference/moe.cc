@@ -21,12 +21,9 @@ std::vector<Tensor> Plan(absl::Span<const Tensor> in, const Attributes& attribut
   const size_t experts = static_cast<size_t>(attributes.i64("num_experts"));
   const RouteMaps maps = PlanRoutes(in[0].data, in[0].shape[1], experts);
   const Shape routes = {in[0].size()};
-  return {Of(DType::U32, {experts}, maps.counts),
-          Of(DType::U32, {experts + 1}, maps.offsets),
-          Of(DType::U32, routes, maps.packed_token),
-          Of(DType::U32, routes, maps.packed_expert),
-          Of(DType::U32, routes, maps.packed_slot),
-          Of(DType::U32, routes, maps.inverse)};
+  return {Of(DType::U32, {experts}, maps.counts),    Of(DType::U32, {experts + 1}, maps.offsets),
+          Of(DType::U32, routes, maps.packed_token), Of(DType::U32, routes, maps.packed_expert),
+          Of(DType::U32, routes, maps.packed_slot),  Of(DType::U32, routes, maps.inverse)};
 }
 
 Attributes Experts(int64_t count) { return Attributes().I64("num_experts", count); }
@@ -38,19 +35,19 @@ ReferenceOp PlanOp() {
     row.samples.push_back(
         {{Integers(DType::I32, {tokens, routes}, low, high)}, Experts(experts), kExact});
   };
-  row.samples.push_back({{Values(DType::I32, {5, 2}, {1, 3, 0, 1, 3, 0, 1, -1, 5, 1})},
-                         Experts(4), kExact});
-  row.samples.push_back({{Values(DType::I32, {2, 2}, {-2147483648, 2147483647, 256, 255})},
-                         Experts(256), kExact});
+  row.samples.push_back(
+      {{Values(DType::I32, {5, 2}, {1, 3, 0, 1, 3, 0, 1, -1, 5, 1})}, Experts(4), kExact});
+  row.samples.push_back(
+      {{Values(DType::I32, {2, 2}, {-2147483648, 2147483647, 256, 255})}, Experts(256), kExact});
   add(1, 1, 1, 0, 0);
-  add(3, 1, 2, 5, 9);         // no valid route at all
+  add(3, 1, 2, 5, 9);  // no valid route at all
   add(7, 3, 5, 0, 4);
-  add(131, 2, 8, -1, 8);      // more routes than invocations of a workgroup
+  add(131, 2, 8, -1, 8);  // more routes than invocations of a workgroup
   add(1024, 2, 256, 0, 255);
-  add(1031, 3, 256, -3, 260);   // several blocks on a GPU
-  add(6000, 4, 8, 0, 7);        // and on a CPU device
+  add(1031, 3, 256, -3, 260);  // several blocks on a GPU
+  add(6000, 4, 8, 0, 7);       // and on a CPU device
   add(20011, 2, 256, -2, 300);
-  add(40000, 1, 3, 2, 2);       // one expert has them all
+  add(40000, 1, 3, 2, 2);  // one expert has them all
   const InputSpec indices = Integers(DType::I32, {4, 2}, 0, 3);
   row.rejections = {
       {"no expert", {indices}, Experts(0)},
@@ -185,8 +182,7 @@ std::vector<Tensor> GatherBackward(absl::Span<const Tensor> in, const Attributes
   for (size_t s = 0; s < routes; ++s) {
     if (!Names(in[1][s], routes)) continue;
     for (size_t d = 0; d < columns; ++d) {
-      dx[s / (routes / tokens) * columns + d] +=
-          in[0][static_cast<size_t>(in[1][s]) * columns + d];
+      dx[s / (routes / tokens) * columns + d] += in[0][static_cast<size_t>(in[1][s]) * columns + d];
     }
   }
   return {dx};
@@ -212,9 +208,8 @@ ReferenceOp GatherOp() {
   const auto add = [&row](uint64_t tokens, uint64_t routes, uint64_t columns, size_t dropped) {
     const RouteMaps maps =
         PlanRoutes(DrawExperts(tokens * routes, 5, tokens + columns, dropped), routes, 5);
-    row.samples.push_back({{Uniform({tokens, columns}), Map(maps.packed_token), Map(maps.inverse)},
-                           {},
-                           kExact});
+    row.samples.push_back(
+        {{Uniform({tokens, columns}), Map(maps.packed_token), Map(maps.inverse)}, {}, kExact});
   };
   add(1, 1, 1, 0);
   add(7, 3, 5, 0);
@@ -276,8 +271,7 @@ std::vector<Tensor> Combine(absl::Span<const Tensor> in, const Attributes&) {
   for (size_t s = 0; s < in[1].size(); ++s) {
     if (!Names(in[2][s], in[0].shape[0])) continue;
     for (size_t d = 0; d < columns; ++d) {
-      y[s / routes * columns + d] +=
-          in[1][s] * in[0][static_cast<size_t>(in[2][s]) * columns + d];
+      y[s / routes * columns + d] += in[1][s] * in[0][static_cast<size_t>(in[2][s]) * columns + d];
     }
   }
   return {y};
@@ -324,8 +318,7 @@ ReferenceOp CombineOp() {
 }  // namespace
 
 std::vector<ReferenceOp> MoeReference() {
-  return {PlanOp(),   RoutingBiasOp(),    RouteWeightsOp(),
-          GatherOp(), GatherBackwardOp(), CombineOp()};
+  return {PlanOp(), RoutingBiasOp(), RouteWeightsOp(), GatherOp(), GatherBackwardOp(), CombineOp()};
 }
 
 }  // namespace oa::reference

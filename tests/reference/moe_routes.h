@@ -22,8 +22,8 @@ RouteMaps PlanRoutes(const std::vector<double>& indices, size_t routes_per_token
 // unless that is 0.
 std::vector<double> DrawExperts(size_t count, size_t experts, uint64_t seed, size_t dropped = 0);
 
-// [tokens, routes] indices, those of a token different. With `drop` every third token from the second
-// on has no valid first route.
+// [tokens, routes] indices, those of a token different. With `drop` every third token from the
+// second on has no valid first route.
 Tensor DistinctExperts(uint64_t tokens, uint64_t routes, uint64_t experts, bool drop);
 
 }  // namespace oa::reference

@@ -78,7 +78,8 @@ std::vector<ReferenceOp> RopeReference() {
   }
   sequences.rejections = {
       {"no length", {Uniform({4, 4})}, of_length(RopeAttributes(1, 4, 10000, 0), 0)},
-      {"a length that does not divide", {Uniform({4, 4})},
+      {"a length that does not divide",
+       {Uniform({4, 4})},
        of_length(RopeAttributes(1, 4, 10000, 0), 3)}};
   return {row, sequences};
 }

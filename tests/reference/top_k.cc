@@ -26,8 +26,8 @@ std::vector<Tensor> GatherLast(absl::Span<const Tensor> inputs, const Attributes
 
 Sample GatherLastSample(uint64_t rows, uint64_t columns, uint64_t picks) {
   const int64_t high = static_cast<int64_t>(columns);
-  Sample sample = {{Uniform({rows, columns}), Integers(DType::I32, {rows, picks}, -1, high)},
-                   {}, kExact};
+  Sample sample = {
+      {Uniform({rows, columns}), Integers(DType::I32, {rows, picks}, -1, high)}, {}, kExact};
   sample.gradient = {1e-4, 2e-4};
   return sample;
 }
@@ -57,7 +57,8 @@ std::vector<Tensor> TopK(absl::Span<const Tensor> inputs, const Attributes& attr
     std::iota(order.begin(), order.end(), size_t{0});
     const double* row = x.data.data() + r * columns;
     std::stable_sort(order.begin(), order.end(), [row](size_t a, size_t b) {
-      if (std::isnan(row[a]) || std::isnan(row[b])) return std::isnan(row[a]) && !std::isnan(row[b]);
+      if (std::isnan(row[a]) || std::isnan(row[b]))
+        return std::isnan(row[a]) && !std::isnan(row[b]);
       return row[a] > row[b];
     });
     for (size_t i = 0; i < k; ++i) {

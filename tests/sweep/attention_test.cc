@@ -78,8 +78,8 @@ TEST_CASE("attention: the flash route equals the oracle") {
     Recording program;
     const Matrix mask = program.Input("m", operands[3]);
     program.Output("y", Must(mm::scaled_dot_product_attention(
-                                  program.Input("q", operands[0]), program.Input("k", operands[1]),
-                                  program.Input("v", operands[2]), &mask, 0.25f, true)));
+                            program.Input("q", operands[0]), program.Input("k", operands[1]),
+                            program.Input("v", operands[2]), &mask, 0.25f, true)));
     program.Run(ByRoute("flash"));
     program.Expect("y", expected, {1e-5, 1e-5});
     return;
@@ -123,11 +123,11 @@ TEST_CASE("attention: flash_attention_causal equals causal attention in value an
   std::vector<Matrix> qkv;
   for (const char* name : {"q", "k", "v"}) qkv.push_back(program.Input(name, {2, 40, 6}));
   const Matrix weight = program.Input("weight", {2, 40, 6});
-  program.OutputWithGradients("flash", Must(mm::flash_attention_causal(qkv[0], qkv[1], qkv[2], 0.4f)), weight,
-                 qkv);
-  program.OutputWithGradients("plain", Must(mm::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], nullptr,
-                                                                0.4f, true)),
-                 weight, qkv);
+  program.OutputWithGradients(
+      "flash", Must(mm::flash_attention_causal(qkv[0], qkv[1], qkv[2], 0.4f)), weight, qkv);
+  program.OutputWithGradients(
+      "plain", Must(mm::scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], nullptr, 0.4f, true)),
+      weight, qkv);
   program.Run();
   program.ExpectPair("flash", "plain", 3);
 }
@@ -156,11 +156,11 @@ TEST_CASE("attention: packed heads are split, attended to and merged") {
     split.push_back(Must(mm::split_heads(qkv.back(), kBatch, kLength, kHeads)));
   }
   const size_t before = program.graph().ir().nodes().size();
-  program.Output("packed", Must(mm::scaled_dot_product_attention_causal(
-                                     qkv[0], qkv[1], qkv[2], kLength, kHeads)));
+  program.Output("packed", Must(mm::scaled_dot_product_attention_causal(qkv[0], qkv[1], qkv[2],
+                                                                        kLength, kHeads)));
   CHECK_EQ(program.graph().ir().nodes().size(), before + 5);
-  const Matrix y = Must(mm::scaled_dot_product_attention(split[0], split[1], split[2], nullptr,
-                                                         0.5f, true));
+  const Matrix y =
+      Must(mm::scaled_dot_product_attention(split[0], split[1], split[2], nullptr, 0.5f, true));
   program.Output("by_hand", Must(mm::merge_heads(y, kBatch, kLength, kHeads)));
   program.Run();
   program.ExpectPair("packed", "by_hand", 0);
@@ -193,9 +193,9 @@ TEST_CASE("attention: a refused call of packed heads records nothing") {
     CHECK_EQ(graph.ir().nodes().size(), nodes);
     CHECK_EQ(graph.ir().values().size(), values);
   };
-  refused(q, k, 3, 2);     // shapes differ
-  refused(q, q, 4, 2);     // 6 rows are no sequences of 4
-  refused(q, q, 3, 3);     // 8 columns are no 3 heads
+  refused(q, k, 3, 2);  // shapes differ
+  refused(q, q, 4, 2);  // 6 rows are no sequences of 4
+  refused(q, q, 3, 3);  // 8 columns are no 3 heads
   refused(q, q, 0, 2);
   refused(q, q, 3, 0);
   refused(cube, cube, 3, 2);

@@ -1,4 +1,5 @@
-// Operators that must agree with each other: another way to compute the same, in value and gradient.
+// Operators that must agree with each other: another way to compute the same, in value and
+// gradient.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -42,10 +43,12 @@ TEST_CASE("invariants: channel_norm is a transposed layer_norm") {
   const Matrix x = program.Input("x", {2, 300, 7});
   const Matrix gain = program.Input("gain", {300}), bias = program.Input("bias", {300});
   const Matrix weight = program.Input("weight", {2, 300, 7});
-  program.OutputWithGradients("channel", Must(mm::channel_norm(x, gain, bias, 1e-5f)), weight, {x, gain, bias});
+  program.OutputWithGradients("channel", Must(mm::channel_norm(x, gain, bias, 1e-5f)), weight,
+                              {x, gain, bias});
   const Matrix turned = Must(matrix::transpose(x, 1, 2));
   const Matrix normal = Must(matrix::layer_norm(turned, gain, bias, 1e-5f));
-  program.OutputWithGradients("layer", Must(matrix::transpose(normal, 1, 2)), weight, {x, gain, bias});
+  program.OutputWithGradients("layer", Must(matrix::transpose(normal, 1, 2)), weight,
+                              {x, gain, bias});
   program.Run();
   program.ExpectPair("channel", "layer", 3, {1e-4, 1e-5});
 }
@@ -56,7 +59,8 @@ TEST_CASE("invariants: relu(channel_norm) is channel_norm_relu") {
   const Matrix x = program.Input("x", {2, 9, 37});
   const Matrix gain = program.Input("gain", {9}), bias = program.Input("bias", {9});
   const Matrix weight = program.Input("weight", {2, 9, 37});
-  program.OutputWithGradients("one", Must(mm::channel_norm_relu(x, gain, bias, 1e-5f)), weight, {x, gain, bias});
+  program.OutputWithGradients("one", Must(mm::channel_norm_relu(x, gain, bias, 1e-5f)), weight,
+                              {x, gain, bias});
   const Matrix normal = Must(mm::channel_norm(x, gain, bias, 1e-5f));
   program.OutputWithGradients("two", Must(mm::relu(normal)), weight, {x, gain, bias});
   program.Run();
@@ -92,7 +96,7 @@ TEST_CASE("invariants: explicit gradients of the gated norm are those of the tap
   const Matrix gain = program.Input("gain", {2, 40}), bias = program.Input("bias", {2, 40});
   const Matrix g = program.Input("g", {6, 40});
   program.OutputWithGradients("tape", Must(mm::rms_norm_gated(x, gain, &bias, gate, 1e-5f)), g,
-                 {x, gain, bias, gate});
+                              {x, gain, bias, gate});
   const mm::RmsNormGatedBackward d =
       Must(mm::rms_norm_gated_backward(x, gain, &bias, gate, g, 1e-5f));
   REQUIRE(d.bias.has_value());
@@ -155,8 +159,9 @@ TEST_CASE("invariants: a convolution of one tap is a product") {
   program.ExpectPair("conv", "product", 3, kRounding);
 }
 
-TEST_CASE("invariants: the straight-through estimator has the value of one and the gradient of the "
-          "other") {
+TEST_CASE(
+    "invariants: the straight-through estimator has the value of one and the gradient of the "
+    "other") {
   if (TestDevice() == nullptr) return;
   Recording program;
   const Matrix z = program.Input("z", {40}), q = program.Input("q", {40});

@@ -135,22 +135,31 @@ TEST_CASE("loop limit: mamba3 counts nested loops and branches of lanes in lock 
   const uint64_t length = 100'000, heads = 4, width = 128, rows = length * heads;
   const Shape vectors = {1, length, 1, width}, inputs = {1, length, heads, 1};
   const Shape gates = {1, length, heads};
-  const ir::Compiled scan = Must(CompileCall(
-      "mamba3_siso_backward",
-      {{inputs}, {vectors}, {vectors}, {inputs}, {inputs}, {gates}, {gates}, {gates},
-       {{1, length, 64}}, {{heads, width}}, {{heads, width}}, {{heads}}},
-      Attributes()
-          .U32("batch_size", 1)
-          .U32("sequence_length", length)
-          .U32("num_heads", heads)
-          .U32("num_groups", 1)
-          .U32("head_dim", 1)
-          .U32("state_size", width)
-          .U32("num_rope_angles", 64)
-          .U32("mimo_rank", 1)
-          .Bool("has_z", true)
-          .Bool("has_d", true)
-          .Bool("has_output_norm", false)));
+  const ir::Compiled scan = Must(CompileCall("mamba3_siso_backward",
+                                             {{inputs},
+                                              {vectors},
+                                              {vectors},
+                                              {inputs},
+                                              {inputs},
+                                              {gates},
+                                              {gates},
+                                              {gates},
+                                              {{1, length, 64}},
+                                              {{heads, width}},
+                                              {{heads, width}},
+                                              {{heads}}},
+                                             Attributes()
+                                                 .U32("batch_size", 1)
+                                                 .U32("sequence_length", length)
+                                                 .U32("num_heads", heads)
+                                                 .U32("num_groups", 1)
+                                                 .U32("head_dim", 1)
+                                                 .U32("state_size", width)
+                                                 .U32("num_rope_angles", 64)
+                                                 .U32("mimo_rank", 1)
+                                                 .Bool("has_z", true)
+                                                 .Bool("has_d", true)
+                                                 .Bool("has_output_norm", false)));
   // 64 tokens of three branches with a block of one element each.
   CHECK_GE(GroupsOfKernel(scan, "mamba3_pairs"), rows / 8 / (65535 / (64 * 16 + 8)));
   // 64 pairs of elements on eight lanes, one rank.

@@ -44,8 +44,9 @@ struct Config {
   std::string op() const { return mimo ? "mamba3_mimo" : "mamba3_siso"; }
 };
 
-constexpr const char* kNames[] = {"c", "b", "x", "z", "adt", "dt", "trap", "angle", "c_bias",
-                                  "b_bias", "d", "mimo_x", "mimo_z", "mimo_o", "norm_weight"};
+constexpr const char* kNames[] = {"c",  "b",      "x",      "z",      "adt",
+                                  "dt", "trap",   "angle",  "c_bias", "b_bias",
+                                  "d",  "mimo_x", "mimo_z", "mimo_o", "norm_weight"};
 constexpr size_t kX = 2, kZ = 3, kAdt = 4, kD = 10, kMimoZ = 12, kNorm = 14;
 
 // Element i of operand o is base + amp * sin(0.7 i + 1.1 o + 0.3), as in the specification.
@@ -64,10 +65,12 @@ std::vector<Tensor> Operands(const Config& s) {
   const Shape inputs = {s.batch, s.length, s.heads, s.depth}, gates = {s.batch, s.length, s.heads};
   const Shape bias = s.mimo ? Shape{s.heads, s.ranks, s.width} : Shape{s.heads, s.width};
   std::vector<Tensor> list = {
-      Wave(vectors, 0, 1, 0),   Wave(vectors, 1, 1, 0),     Wave(inputs, 2, 1, 0),
-      Wave(inputs, 3, 1, 0),    Wave(gates, 4, 0.4, -0.6),  Wave(gates, 5, 0.2, 0.3),
-      Wave(gates, 6, 1, 0),     Wave({s.batch, s.length, s.angles}, 7, 2, 0),
-      Wave(bias, 8, 0.5, 0),    Wave(bias, 9, 0.5, 0),      Wave({s.heads}, 10, 1, 0)};
+      Wave(vectors, 0, 1, 0),    Wave(vectors, 1, 1, 0),
+      Wave(inputs, 2, 1, 0),     Wave(inputs, 3, 1, 0),
+      Wave(gates, 4, 0.4, -0.6), Wave(gates, 5, 0.2, 0.3),
+      Wave(gates, 6, 1, 0),      Wave({s.batch, s.length, s.angles}, 7, 2, 0),
+      Wave(bias, 8, 0.5, 0),     Wave(bias, 9, 0.5, 0),
+      Wave({s.heads}, 10, 1, 0)};
   if (!s.mimo) return list;
   const Shape projection = {s.heads, s.ranks, s.depth};
   list.push_back(Wave(projection, 11, 0.5, 0.5));
@@ -116,8 +119,7 @@ class Program {
     std::vector<ir::ValueId> ids = Inputs(operands);
     Output(prefix + "y", Record(s.op(), ids, s.attributes())[0]);
     ids.insert(ids.begin(), Input(dy));
-    const std::vector<ir::ValueId> gradients =
-        Record(s.op() + "_backward", ids, s.attributes());
+    const std::vector<ir::ValueId> gradients = Record(s.op() + "_backward", ids, s.attributes());
     for (size_t i = 0; i < gradients.size(); ++i) {
       Output(prefix + "d_" + kNames[i], gradients[i]);
     }
@@ -173,19 +175,18 @@ void CheckGolden(const Tensor& got, const Golden& golden, double tolerance) {
 constexpr Config kSiso = {2, 5, 4, 2, 3, 6, 2, 1, true, true};
 constexpr Config kMimo = {2, 5, 4, 2, 3, 6, 2, 3, true, true, true, true};
 
-const Golden kSisoGolden[] = {
-    {"y", 0.08659385492, 0.1260759713, -9.273472766, 21.80029731},
-    {"d_c", -0.06170580514, 0.05329413198, 1.936896124, 10.98827133},
-    {"d_b", -0.4599889715, 0.1271931561, 0.05231602075, 12.3383805},
-    {"d_x", -0.2711562838, 0.1401738557, 9.156425684, 24.23509357},
-    {"d_z", 0.1268864067, 0.02305220892, -11.95019151, 20.12965461},
-    {"d_adt", 0, 0.3567067445, -5.838022143, 10.07549446},
-    {"d_dt", -0.5728760874, 0.1071208105, -10.72720791, 24.56100477},
-    {"d_trap", -0.04262310664, -0.1614494354, 0.1365725549, 2.881483948},
-    {"d_angle", 0, 0.002743041753, -0.6018745949, 0.6487636328},
-    {"d_c_bias", -0.1560617213, 0.5765501284, 1.936896124, 12.86839941},
-    {"d_b_bias", -0.07160520709, 0.2771284967, 0.05231602075, 5.2936667},
-    {"d_d", 0.3809165068, 0.3780091834, 1.847222143, 1.847222143}};
+const Golden kSisoGolden[] = {{"y", 0.08659385492, 0.1260759713, -9.273472766, 21.80029731},
+                              {"d_c", -0.06170580514, 0.05329413198, 1.936896124, 10.98827133},
+                              {"d_b", -0.4599889715, 0.1271931561, 0.05231602075, 12.3383805},
+                              {"d_x", -0.2711562838, 0.1401738557, 9.156425684, 24.23509357},
+                              {"d_z", 0.1268864067, 0.02305220892, -11.95019151, 20.12965461},
+                              {"d_adt", 0, 0.3567067445, -5.838022143, 10.07549446},
+                              {"d_dt", -0.5728760874, 0.1071208105, -10.72720791, 24.56100477},
+                              {"d_trap", -0.04262310664, -0.1614494354, 0.1365725549, 2.881483948},
+                              {"d_angle", 0, 0.002743041753, -0.6018745949, 0.6487636328},
+                              {"d_c_bias", -0.1560617213, 0.5765501284, 1.936896124, 12.86839941},
+                              {"d_b_bias", -0.07160520709, 0.2771284967, 0.05231602075, 5.2936667},
+                              {"d_d", 0.3809165068, 0.3780091834, 1.847222143, 1.847222143}};
 const Golden kMimoGolden[] = {
     {"y", 0.1405349198, 0.03927005284, 2.84880478, 30.68229027},
     {"d_c", -0.008528139993, -0.1148537057, -0.6673892708, 21.45102528},
@@ -271,8 +272,9 @@ TEST_CASE("mamba3: config_identity") {
   };
   CHECK_EQ(identity("mamba3_siso", Config{2, 6, 2, 0, 3, 4, 2, 1, true, true}.attributes()),
            0xe5612ecfc3d349d7u);
-  CHECK_EQ(identity("mamba3_siso_backward", Config{2, 6, 2, 2, 3, 4, 2, 1, true, true}.attributes()),
-           0xad00ec0291d0d955u);
+  CHECK_EQ(
+      identity("mamba3_siso_backward", Config{2, 6, 2, 2, 3, 4, 2, 1, true, true}.attributes()),
+      0xad00ec0291d0d955u);
   CHECK_EQ(identity("mamba3_mimo", Config{1, 3, 2, 1, 2, 3, 1, 2, true, true, true}.attributes()),
            0xf478a6b32ecf9577u);
   CHECK_EQ(identity("mamba3_mimo", Config{4, 2048, 16, 1, 64, 64, 16, 4, true, true}.attributes()),
@@ -310,10 +312,10 @@ Tensor TokenOf(const Tensor& x, size_t t) {
 }
 
 std::vector<ir::ValueId> ZeroStates(Program& program, const Config& s) {
-  const Shape k = s.mimo ? Shape{s.batch, s.heads, s.ranks, s.width}
-                         : Shape{s.batch, s.heads, s.width};
-  const Shape v = s.mimo ? Shape{s.batch, s.heads, s.ranks, s.depth}
-                         : Shape{s.batch, s.heads, s.depth};
+  const Shape k =
+      s.mimo ? Shape{s.batch, s.heads, s.ranks, s.width} : Shape{s.batch, s.heads, s.width};
+  const Shape v =
+      s.mimo ? Shape{s.batch, s.heads, s.ranks, s.depth} : Shape{s.batch, s.heads, s.depth};
   return {program.State("ssm", {s.batch, s.heads, s.depth, s.width}),
           program.State("angle", {s.batch, s.heads, s.angles}), program.State("k", k),
           program.State("v", v)};
@@ -541,8 +543,8 @@ TEST_CASE("mamba3: a scan too long for products of chunks is compiled token by t
   std::vector<ir::ValueId> ids;
   for (const Shape& shape : {vectors, vectors, inputs, inputs, gates, gates, gates, gates,
                              Shape{1, 2}, Shape{1, 2}, Shape{1}}) {
-    ids.push_back(Must(graph.AddStorage(BufferKind::kInput, absl::StrCat("x", ids.size()),
-                                        DType::F32, shape)));
+    ids.push_back(Must(
+        graph.AddStorage(BufferKind::kInput, absl::StrCat("x", ids.size()), DType::F32, shape)));
   }
   REQUIRE(graph.AddOutput("y", Must(graph.Record(s.op(), ids, s.attributes()))[0]).ok());
   ir::CompileOptions options;
@@ -589,9 +591,9 @@ TEST_CASE("mamba3: angles after 65,536 tokens of one sign are accurate to 1e-5")
   if (TestDevice() == nullptr) return;
   const Config s = {1, 65536, 1, 1, 1, 2, 1, 1};
   std::vector<Tensor> operands = Operands(s);
-  operands[7] = Wave({1, s.length, 1}, 7, 0.5, 2);       // rates near 2
-  operands[5] = Wave({1, s.length, 1}, 5, 0.02, 0.03);   // steps near 0.03
-  operands[kAdt] = Wave({1, s.length, 1}, 4, 0.4, -2);   // forget soon: the angle alone decides
+  operands[7] = Wave({1, s.length, 1}, 7, 0.5, 2);      // rates near 2
+  operands[5] = Wave({1, s.length, 1}, 5, 0.02, 0.03);  // steps near 0.03
+  operands[kAdt] = Wave({1, s.length, 1}, 4, 0.4, -2);  // forget soon: the angle alone decides
   Program program;
   program.Output("y", program.Record(s.op(), program.Inputs(operands), s.attributes())[0]);
   CheckClose(program.Run().at("y"), OracleScan(s, operands), 1e-5);

@@ -74,8 +74,7 @@ void PrintFusions(std::vector<ir::FusionNote> fusions) {
 absl::StatusOr<ir::Routes> ParseRoutes(const std::vector<std::string>& texts) {
   ir::Routes routes;
   for (const std::string& text : texts) {
-    const std::pair<std::string, std::string> parts =
-        absl::StrSplit(text, absl::MaxSplits('=', 1));
+    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
     routes[parts.first] = parts.second;
   }
   const absl::Status status = ir::CheckRoutes(routes);
@@ -134,8 +133,9 @@ void AddCompileFlags(CLI::App& app, CompileFlags& f) {
   app.add_option("--kernels", f.kernels,
                  "Kernel pack (default: $OA_KERNELS, then\nkernels.oak beside the program)");
   app.add_flag("--no-fuse", f.no_fuse, "One operator, one kernel: for finding faults");
-  AddRepeated(app, "--route", f.routes,
-              "Lower an operator by this route, as OP=ROUTE;\n`oa-run ops OP` lists them; repeatable");
+  AddRepeated(
+      app, "--route", f.routes,
+      "Lower an operator by this route, as OP=ROUTE;\n`oa-run ops OP` lists them; repeatable");
   app.add_flag("--bundle", f.bundle, "Put the kernels that are used into the plan");
   app.add_option("--report", f.report,
                  "Write a page with passes, memory map, fusions and\n"

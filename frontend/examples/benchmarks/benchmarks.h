@@ -18,11 +18,11 @@ struct Benchmark {
 };
 
 // `scale` divides the sizes for devices smaller than a data-centre GPU.
-std::vector<Benchmark> CoreBenchmarks(uint64_t scale);    // products, elementwise, sums, indexing
+std::vector<Benchmark> CoreBenchmarks(uint64_t scale);  // products, elementwise, sums, indexing
 std::vector<Benchmark> AttentionBenchmarks(uint64_t scale);  // forward and with gradients
-std::vector<Benchmark> Mamba3Benchmarks(uint64_t scale);  // scans, forward and with gradients
+std::vector<Benchmark> Mamba3Benchmarks(uint64_t scale);     // scans, forward and with gradients
 std::vector<Benchmark> RecurrentBenchmarks(uint64_t scale);  // GRU scans, the same
-std::vector<Benchmark> ExpertBenchmarks(uint64_t scale);  // mixtures of experts, quantisation
+std::vector<Benchmark> ExpertBenchmarks(uint64_t scale);     // mixtures of experts, quantisation
 
 }  // namespace oa::examples
 

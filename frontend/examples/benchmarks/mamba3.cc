@@ -52,9 +52,21 @@ mm::MimoOperands Mimo(Graph& g, const mm::SsmConfig& s) {
   const uint64_t h = s.num_heads, r = s.mimo_rank, p = s.head_dim;
   const mm::SisoOperands o = Operands(g, s, {h, r, s.state_size});
   const auto projection = [&](const char* name) { return g.Input(name, F32, {h, r, p}); };
-  return {o.c,      o.b,      o.x, o.z, o.adt, o.dt, o.trap, o.angle,
-          o.c_bias, o.b_bias, o.d, projection("mimo_x"), projection("mimo_z"),
-          projection("mimo_o"), g.Input("norm_weight", F32, {h, p})};
+  return {o.c,
+          o.b,
+          o.x,
+          o.z,
+          o.adt,
+          o.dt,
+          o.trap,
+          o.angle,
+          o.c_bias,
+          o.b_bias,
+          o.d,
+          projection("mimo_x"),
+          projection("mimo_z"),
+          projection("mimo_o"),
+          g.Input("norm_weight", F32, {h, p})};
 }
 
 Matrix OutputGradient(Graph& g, const mm::SsmConfig& s) {
@@ -74,8 +86,8 @@ absl::Status SisoTrain(Graph& g, const mm::SsmConfig& s) {
   OA_ASSIGN_OR_RETURN(const mm::SisoOperands d,
                       mm::mamba3_siso_backward(OutputGradient(g, s), operands, s));
   const std::pair<const char*, Matrix> gradients[] = {
-      {"d_c", d.c},       {"d_b", d.b},           {"d_x", d.x},           {"d_z", d.z},
-      {"d_adt", d.adt},   {"d_dt", d.dt},         {"d_trap", d.trap},     {"d_angle", d.angle},
+      {"d_c", d.c},           {"d_b", d.b},           {"d_x", d.x},       {"d_z", d.z},
+      {"d_adt", d.adt},       {"d_dt", d.dt},         {"d_trap", d.trap}, {"d_angle", d.angle},
       {"d_c_bias", d.c_bias}, {"d_b_bias", d.b_bias}, {"d_d", d.d}};
   for (const auto& [name, value] : gradients) g.Output(name, value);
   return absl::OkStatus();
@@ -94,8 +106,9 @@ absl::Status MimoTrain(Graph& g, const mm::SsmConfig& s) {
   OA_ASSIGN_OR_RETURN(const mm::MimoOperands d,
                       mm::mamba3_mimo_backward(OutputGradient(g, s), operands, s));
   const std::pair<const char*, Matrix> gradients[] = {
-      {"d_c", d.c}, {"d_b", d.b}, {"d_x", d.x}, {"d_z", d.z}, {"d_dt", d.dt}, {"d_adt", d.adt},
-      {"d_trap", d.trap}, {"d_angle", d.angle}, {"d_mimo_x", d.mimo_x}, {"d_mimo_o", d.mimo_o}};
+      {"d_c", d.c},           {"d_b", d.b},          {"d_x", d.x},       {"d_z", d.z},
+      {"d_dt", d.dt},         {"d_adt", d.adt},      {"d_trap", d.trap}, {"d_angle", d.angle},
+      {"d_mimo_x", d.mimo_x}, {"d_mimo_o", d.mimo_o}};
   for (const auto& [name, value] : gradients) g.Output(name, value);
   return absl::OkStatus();
 }

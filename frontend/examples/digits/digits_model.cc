@@ -37,8 +37,7 @@ Result<Matrix> WithShifts(Graph& graph, const Matrix& x) {
     for (int i = 0; i < kSide * kSide; ++i) {
       indices.push_back(PixelIndex(i / kSide + down, i % kSide + right));
     }
-    const Matrix index =
-        IndexConstant(graph, "shift" + std::to_string(direction), indices);
+    const Matrix index = IndexConstant(graph, "shift" + std::to_string(direction), indices);
     OA_ASSIGN_OR_RETURN(Matrix shifted, matrix::gather(pixels, index));
     OA_ASSIGN_OR_RETURN(shifted, matrix::transpose(shifted, 0, 1));
     shifts.push_back(shifted);
@@ -53,7 +52,8 @@ Result<Matrix> PatchFeatures(Graph& graph, const std::string& prefix, const Matr
   for (int row = 0; row < kSide; row += kStride) {
     for (int column = 0; column < kSide; column += kStride) {
       for (int i = 0; i < kPatch * kPatch; ++i) {
-        indices.push_back(PixelIndex(row + i / kPatch - kPatch / 2, column + i % kPatch - kPatch / 2));
+        indices.push_back(
+            PixelIndex(row + i / kPatch - kPatch / 2, column + i % kPatch - kPatch / 2));
       }
     }
   }
@@ -72,8 +72,8 @@ Result<Matrix> PatchFeatures(Graph& graph, const std::string& prefix, const Matr
 Result<Matrix> Logits(Graph& graph, const std::string& prefix, const Matrix& x,
                       const DigitsOptions& options) {
   OA_ASSIGN_OR_RETURN(Matrix h, PatchFeatures(graph, prefix, x, options));
-  const ml::nn::Linear hidden(graph, prefix + "hidden", kPatches * options.channels,
-                              options.hidden, {.weight = init::KaimingUniform(options.seed + 1)});
+  const ml::nn::Linear hidden(graph, prefix + "hidden", kPatches * options.channels, options.hidden,
+                              {.weight = init::KaimingUniform(options.seed + 1)});
   OA_ASSIGN_OR_RETURN(h, hidden(h));
   OA_ASSIGN_OR_RETURN(h, ml::matrix::relu(h));
   const ml::nn::Linear classes(graph, prefix + "classes", options.hidden, kDigitClasses,
@@ -92,8 +92,7 @@ absl::Status RecordDigitsTraining(Graph& graph, const DigitsOptions& options) {
   OA_ASSIGN_OR_RETURN(Matrix all_classes, matrix::concat(std::vector<Matrix>(9, classes), 0));
   OA_ASSIGN_OR_RETURN(Matrix loss, ml::loss::cross_entropy(logits, all_classes));
   OA_ASSIGN_OR_RETURN(Matrix unshifted, matrix::slice(logits, 0, 0, options.batch));
-  OA_ASSIGN_OR_RETURN(Matrix correct,
-                      matrix::categorical_accuracy_count(unshifted, inputs.labels));
+  OA_ASSIGN_OR_RETURN(Matrix correct, matrix::categorical_accuracy_count(unshifted, inputs.labels));
   OA_ASSIGN_OR_RETURN(Matrix norm, RecordStep(graph, loss, options.step));
   graph.Output("loss", loss);
   graph.Output("correct", correct);

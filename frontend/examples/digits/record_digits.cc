@@ -12,5 +12,6 @@ int main(int argc, char** argv) {
   return RecordMain(
       argc, argv,
       {{"digits_train", [&](oa::Graph& graph) { return RecordDigitsTraining(graph, training); }},
-       {"digits_eval", [&](oa::Graph& graph) { return RecordDigitsEvaluation(graph, evaluation); }}});
+       {"digits_eval",
+        [&](oa::Graph& graph) { return RecordDigitsEvaluation(graph, evaluation); }}});
 }
