@@ -64,6 +64,31 @@ TEST_CASE("golden vectors: activations") {
               {{-0.9502129316, -0.6321205588, -0.3934693403, 0, 0.5, 1, 3}});
 }
 
+// The slopes of the oracle, by central differences.
+TEST_CASE("golden vectors: slopes of activations") {
+  constexpr double kStep = 1e-5;
+  const std::vector<double> x = {-3, -1, -0.5, 0, 0.5, 1, 3};
+  const std::map<std::string, std::vector<double>> golden = {
+      {"gelu",
+       {-0.0115841666, -0.0829640838, 0.1326300965, 0.5, 0.8673699035, 1.0829640838, 1.0115841666}},
+      {"mish",
+       {-0.0933931145, 0.0592167559, 0.2895106779, 0.6, 0.8864243754, 1.0490362201, 1.0211069109}},
+  };
+  size_t found = 0;
+  for (const reference::ReferenceOp& row : reference::AllReferences()) {
+    const auto slopes = golden.find(row.op);
+    if (slopes == golden.end()) continue;
+    ++found;
+    for (size_t i = 0; i < x.size(); ++i) {
+      INFO(row.op, " at ", x[i]);
+      const Tensor right = row.forward({Vector({x[i] + kStep})}, {})[0];
+      const Tensor left = row.forward({Vector({x[i] - kStep})}, {})[0];
+      CHECK(std::abs((right[0] - left[0]) / (2 * kStep) - slopes->second[i]) <= 5e-8);
+    }
+  }
+  CHECK_EQ(found, golden.size());
+}
+
 TEST_CASE("golden vectors: optimiser steps") {
   const Tensor w = Vector({1, -2}), g = Vector({0.5, 0.25}), zero = Vector({0, 0});
   CheckGolden("sgd_step", {w, g, zero, Vector({0.1, 0.9, 0.01})},
