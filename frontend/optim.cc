@@ -27,11 +27,11 @@ absl::Status NothingToUpdate(absl::string_view op) {
       absl::StrCat(op, ": the gradients hold no parameter; the loss depends on none"));
 }
 
-// Undoes everything a half-recorded step left in the graph.
-absl::Status Undo(Graph& graph, const ir::Graph::Mark& mark, const absl::Status& error) {
-  graph.ir().Rollback(mark);
-  graph.ForgetRolledBack();
-  return error;
+absl::Status RecordedAlready(absl::string_view op) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(op,
+                   ": this optimiser has recorded its step already; replay the graph for "
+                   "further steps, or use a second optimiser with another name"));
 }
 
 State Moment(Graph& graph, const std::string& optimiser, const Parameter& parameter,
@@ -66,24 +66,41 @@ absl::Status AdamStep(const char* op, const AdamOptions& options, const char* de
                       std::optional<State>& hyper, const autograd::Gradients& gradients) {
   Graph* graph = GraphOf(gradients);
   if (graph == nullptr) return NothingToUpdate(op);
-  if (hyper) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(op, ": this optimiser has recorded its step already; replay the graph for "
-                         "further steps, or use a second optimiser with another name"));
-  }
-  OA_RETURN_IF_ERROR(graph->status());
+  if (hyper) return RecordedAlready(op);
   const std::string name = options.name.empty() ? default_name : options.name;
-  const ir::Graph::Mark mark = graph->ir().mark();
-  const State state = graph->State(
-      absl::StrCat(name, ".hyper"), DType::U32, {6},
-      Words({0, std::bit_cast<uint32_t>(options.learning_rate),
-             std::bit_cast<uint32_t>(options.beta1), std::bit_cast<uint32_t>(options.beta2),
-             std::bit_cast<uint32_t>(options.epsilon),
-             std::bit_cast<uint32_t>(options.weight_decay)}));
-  absl::Status recorded = AdamUpdates(*graph, op, options, name, state, gradients);
-  if (recorded.ok()) recorded = graph->status();
-  if (!recorded.ok()) return Undo(*graph, mark, recorded);
-  hyper = state;
+  return internal::Atomically(*graph, [&]() -> absl::Status {
+    const State state = graph->State(
+        absl::StrCat(name, ".hyper"), DType::U32, {6},
+        Words({0, std::bit_cast<uint32_t>(options.learning_rate),
+               std::bit_cast<uint32_t>(options.beta1), std::bit_cast<uint32_t>(options.beta2),
+               std::bit_cast<uint32_t>(options.epsilon),
+               std::bit_cast<uint32_t>(options.weight_decay)}));
+    OA_RETURN_IF_ERROR(AdamUpdates(*graph, op, options, name, state, gradients));
+    OA_RETURN_IF_ERROR(graph->status());
+    hyper = state;
+    return absl::OkStatus();
+  });
+}
+
+absl::Status SgdUpdates(Graph& graph, const SgdOptions& options, const Matrix& hyper,
+                        const autograd::Gradients& gradients) {
+  const ir::Attributes attributes = ir::Attributes()
+                                        .F32("lr", options.learning_rate)
+                                        .F32("momentum", options.momentum)
+                                        .F32("weight_decay", options.weight_decay)
+                                        .Bool("nesterov", options.nesterov);
+  for (const auto& [parameter, gradient] : gradients.parameters()) {
+    const Matrix data = parameter.data();
+    Matrix momentum;
+    if (options.momentum != 0) {
+      momentum = Moment(graph, options.name, parameter, "momentum").value();
+    }
+    OA_RETURN_IF_ERROR(
+        internal::RecordAll("sgd_step",
+                            {&data, &gradient, options.momentum != 0 ? &momentum : nullptr, &hyper},
+                            attributes)
+            .status());
+  }
   return absl::OkStatus();
 }
 
@@ -94,9 +111,9 @@ Result<std::vector<Matrix>> OwnStorages(const autograd::Gradients& gradients) {
   std::vector<Matrix> result;
   for (const auto& [parameter, gradient] : gradients.parameters()) {
     if (!gradient.valid()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("clip_grad_norm: the gradient of parameter '", parameter.name(),
-                       "' is a Matrix of no graph"));
+      return absl::InvalidArgumentError(absl::StrCat("clip_grad_norm: the gradient of parameter '",
+                                                     parameter.name(),
+                                                     "' is a Matrix of no graph"));
     }
     Matrix own = gradient;
     if (!storages.insert(gradient.graph()->ir().value(gradient.id()).storage).second) {
@@ -124,14 +141,10 @@ Result<Matrix> clip_grad_norm(autograd::Gradients& gradients, float max_norm) {
   if (graph == nullptr) {
     return absl::InvalidArgumentError("clip_grad_norm: a gradient is a Matrix of no graph");
   }
-  OA_RETURN_IF_ERROR(graph->status());
-  const ir::Graph::Mark mark = graph->ir().mark();
-  Result<std::vector<Matrix>> results = Clipped(gradients, max_norm);
-  if (!results.ok()) return Undo(*graph, mark, results.status());
-  for (size_t i = 0; i + 1 < results->size(); ++i) {
-    gradients.SetParameterGradient(i, (*results)[i]);
-  }
-  return results->back();
+  OA_ASSIGN_OR_RETURN(const std::vector<Matrix> results,
+                      internal::Atomically(*graph, [&] { return Clipped(gradients, max_norm); }));
+  for (size_t i = 0; i + 1 < results.size(); ++i) gradients.SetParameterGradient(i, results[i]);
+  return results.back();
 }
 
 absl::Status Adam::Step(const autograd::Gradients& gradients) {
@@ -145,40 +158,17 @@ absl::Status AdamW::Step(const autograd::Gradients& gradients) {
 absl::Status Sgd::Step(const autograd::Gradients& gradients) {
   Graph* graph = GraphOf(gradients);
   if (graph == nullptr) return NothingToUpdate("sgd_step");
-  if (hyper_) {
-    return absl::FailedPreconditionError(
-        "sgd_step: this optimiser has recorded its step already; replay the graph for further "
-        "steps, or use a second optimiser with another name");
-  }
-  OA_RETURN_IF_ERROR(graph->status());
-  const ir::Graph::Mark mark = graph->ir().mark();
-  const State state = graph->State(absl::StrCat(options_.name, ".hyper"), {3},
-                                   init::Values({options_.learning_rate, options_.momentum,
-                                                 options_.weight_decay}));
-  const ir::Attributes attributes = ir::Attributes()
-                                        .F32("lr", options_.learning_rate)
-                                        .F32("momentum", options_.momentum)
-                                        .F32("weight_decay", options_.weight_decay)
-                                        .Bool("nesterov", options_.nesterov);
-  const Matrix hyper = state.value();
-  absl::Status recorded = graph->status();
-  for (const auto& [parameter, gradient] : gradients.parameters()) {
-    if (!recorded.ok()) break;
-    const Matrix data = parameter.data();
-    Matrix momentum;
-    if (options_.momentum != 0) {
-      momentum = Moment(*graph, options_.name, parameter, "momentum").value();
-    }
-    recorded = internal::RecordAll(
-                   "sgd_step",
-                   {&data, &gradient, options_.momentum != 0 ? &momentum : nullptr, &hyper},
-                   attributes)
-                   .status();
-  }
-  if (recorded.ok()) recorded = graph->status();
-  if (!recorded.ok()) return Undo(*graph, mark, recorded);
-  hyper_ = state;
-  return absl::OkStatus();
+  if (hyper_) return RecordedAlready("sgd_step");
+  return internal::Atomically(*graph, [&]() -> absl::Status {
+    const State state = graph->State(
+        absl::StrCat(options_.name, ".hyper"), {3},
+        init::Values({options_.learning_rate, options_.momentum, options_.weight_decay}));
+    OA_RETURN_IF_ERROR(graph->status());
+    OA_RETURN_IF_ERROR(SgdUpdates(*graph, options_, state.value(), gradients));
+    OA_RETURN_IF_ERROR(graph->status());
+    hyper_ = state;
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace oa::ml::optim

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/record.h"
-#include "ir/graph.h"
 
 namespace oa::matrix {
 namespace {
@@ -11,19 +10,11 @@ namespace {
 // that was declared for it is gone again.
 Result<Matrix> Draw(Graph& graph, absl::string_view op, OptMatrix input,
                     const ir::Attributes& attributes) {
-  OA_RETURN_IF_ERROR(graph.status());
-  const ir::Graph::Mark mark = graph.ir().mark();
-  const auto record = [&]() -> Result<Matrix> {
+  return internal::Atomically(graph, [&]() -> Result<Matrix> {
     OA_ASSIGN_OR_RETURN(const Matrix replay, graph.ReplayCounter());
     if (input == nullptr) return internal::Record(op, {&replay}, attributes);
     return internal::Record(op, {input, &replay}, attributes);
-  };
-  Result<Matrix> result = record();
-  if (!result.ok()) {
-    graph.ir().Rollback(mark);
-    graph.ForgetRolledBack();
-  }
-  return result;
+  });
 }
 
 ir::Attributes ShapeOf(const Shape& shape) {

@@ -70,12 +70,8 @@ Result<Matrix> RecordAtomically(const Matrix& operand, absl::string_view op,
         absl::StrCat(op, ": operand 0 is a default-constructed Matrix of no graph"));
   }
   OA_RETURN_IF_ERROR(graph->status());
-  const ir::Graph::Mark mark = graph->ir().mark();
-  Result<Matrix> result = operators();
-  if (result.ok()) return result;
-  graph->ir().Rollback(mark);
-  graph->ForgetRolledBack();
-  return Annotate(result.status(), op);
+  Result<Matrix> result = Atomically(*graph, operators);
+  return result.ok() ? result : Annotate(result.status(), op);
 }
 
 Result<Matrix> RecordIn(Graph& graph, absl::string_view op, const ir::Attributes& attributes) {

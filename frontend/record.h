@@ -29,8 +29,20 @@ Result<std::vector<Matrix>> RecordAll(absl::string_view op, absl::Span<const Opt
 Result<Matrix> Record(absl::string_view op, absl::Span<const OptMatrix> operands,
                       const ir::Attributes& attributes = {});
 
-// Runs `operators`, which record several nodes into the graph of `operand`. On failure all of them
-// are undone and the error names `op`.
+// Runs `operators`, which declare or record into `graph` and return a Status or a Result. On
+// failure all that they left there is undone. A graph that has failed before is refused.
+template <class Operators>
+auto Atomically(Graph& graph, const Operators& operators) -> decltype(operators()) {
+  OA_RETURN_IF_ERROR(graph.status());
+  const ir::Graph::Mark mark = graph.ir().mark();
+  auto result = operators();
+  if (result.ok()) return result;
+  graph.ir().Rollback(mark);
+  graph.ForgetRolledBack();
+  return result;
+}
+
+// The same in the graph of `operand`; the error names `op`.
 Result<Matrix> RecordAtomically(const Matrix& operand, absl::string_view op,
                                 const std::function<Result<Matrix>()>& operators);
 

@@ -1,7 +1,7 @@
 #include "frontend/nn/layer.h"
 
 #include "absl/strings/str_cat.h"
-#include "ir/graph.h"
+#include "frontend/record.h"
 #include "schema/fnv.h"
 
 namespace oa::ml::nn {
@@ -35,14 +35,11 @@ void Layer::Refuse(absl::string_view reason) {
 Result<Matrix> Layer::Record(const std::function<Result<Matrix>()>& operators) const {
   OA_RETURN_IF_ERROR(graph_->status());
   OA_RETURN_IF_ERROR(status_);
-  const ir::Graph::Mark mark = graph_->ir().mark();
   const std::string outer_label = graph_->label();
   graph_->SetLabel(name_);
-  Result<Matrix> result = operators();
+  Result<Matrix> result = internal::Atomically(*graph_, operators);
   graph_->SetLabel(outer_label);
   if (result.ok()) return result;
-  graph_->ir().Rollback(mark);
-  graph_->ForgetRolledBack();
   return Annotate(result.status(), absl::StrCat("layer '", name_, "'"));
 }
 
