@@ -28,11 +28,7 @@ uint64_t Shares(const LowerContext& context, uint64_t tiles, uint64_t rows, uint
 }
 
 absl::StatusOr<const Kernel*> Select(const LowerContext& context, bool large) {
-  if (large) {
-    absl::StatusOr<const Kernel*> kernel = context.Select("matmul_grouped_f32_t128");
-    if (kernel.ok()) return kernel;  // else the device lacks what the large tile needs
-  }
-  return context.Select("matmul_grouped_f32");
+  return SelectTile(context, "matmul_grouped_f32", large);
 }
 
 // What both kinds of product pass to the kernel before the epilogue.

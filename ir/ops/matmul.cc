@@ -39,11 +39,7 @@ bool WastesLargeTile(const Product& p) {
 }
 
 absl::StatusOr<const Kernel*> SelectProduct(const LowerContext& context, const Product& product) {
-  if (SuitsLargeTile(context, product)) {
-    absl::StatusOr<const Kernel*> kernel = context.Select("matmul_f32_t128");
-    if (kernel.ok()) return kernel;  // else the device lacks what the large tile needs
-  }
-  return context.Select("matmul_f32");
+  return SelectTile(context, "matmul_f32", SuitsLargeTile(context, product));
 }
 
 uint64_t Tiles(const Product& p, const Kernel& kernel) {
@@ -126,6 +122,15 @@ absl::Status EmitSplit(LowerContext& context, const Kernel* kernel, const Produc
 uint64_t ComputeUnits(const LowerContext& context) {
   const uint32_t units = context.profile().compute_units;
   return units != 0 ? units : kDefaultComputeUnits;
+}
+
+absl::StatusOr<const Kernel*> SelectTile(const LowerContext& context, const std::string& base,
+                                         bool large) {
+  if (large) {
+    absl::StatusOr<const Kernel*> kernel = context.Select(base + "_t128");
+    if (kernel.ok()) return kernel;  // else the device lacks what the large tile needs
+  }
+  return context.Select(base);
 }
 
 bool SuitsLargeTile(const LowerContext& context, const Product& p) {

@@ -64,6 +64,10 @@ uint64_t ComputeUnits(const LowerContext& context);
 // tiles to fill the device.
 bool SuitsLargeTile(const LowerContext& context, const Product& product);
 
+// The kernel `base`, or its large tile where that is wanted and the device can run it.
+absl::StatusOr<const Kernel*> SelectTile(const LowerContext& context, const std::string& base,
+                                         bool large);
+
 // out[j] = sum over rows of x[rows, columns], rows ascending within fixed chunks.
 absl::Status EmitColumnSum(LowerContext& context, BufferSlice x, uint64_t rows, uint64_t columns,
                            BufferSlice out);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/ops/matmul.h"
 #include "ir/ops/recurrent_lowering.h"
 #include "ir/ops/shape_rows.h"
 #include "schema/checked_math.h"
@@ -10,7 +11,6 @@
 namespace oa::ir {
 namespace {
 
-constexpr uint64_t kDefaultComputeUnits = 128;
 // Rows of the weight a lane of the scan kernels adds in one iteration.
 constexpr uint64_t kUnroll = 8;
 
@@ -30,8 +30,7 @@ Route ChooseRoute(const LowerContext& ctx, const Recurrence& r) {
   if (ctx.profile().is_cpu) {
     return r.batch * r.weights() >= 1u << 16 ? Route::kProducts : Route::kScan;
   }
-  const uint64_t units = ctx.profile().compute_units;
-  const uint64_t groups = kGroupsOfUnit * (units != 0 ? units : kDefaultComputeUnits);
+  const uint64_t groups = kGroupsOfUnit * ComputeUnits(ctx);
   return CeilDiv(r.batch, groups) * r.weights() >= 1u << 18 ? Route::kSteps : Route::kScan;
 }
 
