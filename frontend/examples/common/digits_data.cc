@@ -17,6 +17,16 @@ Result<Matrix> NormaliseDigits(const Matrix& images) {
   return matrix::div(x, deviation);
 }
 
+absl::Status OutputDigitsTraining(Graph& graph, const Matrix& loss, const Matrix& logits,
+                                  const Matrix& labels, const StepOptions& step) {
+  OA_ASSIGN_OR_RETURN(const Matrix correct, matrix::categorical_accuracy_count(logits, labels));
+  OA_ASSIGN_OR_RETURN(const Matrix norm, RecordStep(graph, loss, step));
+  graph.Output("loss", loss);
+  graph.Output("correct", correct);
+  graph.Output("gradient_norm", norm);
+  return graph.status();
+}
+
 absl::Status OutputDigitsEvaluation(Graph& graph, const Matrix& logits, const Matrix& labels) {
   OA_ASSIGN_OR_RETURN(Matrix loss, ml::loss::cross_entropy(logits, labels));
   OA_ASSIGN_OR_RETURN(Matrix correct, matrix::categorical_accuracy_count(logits, labels));

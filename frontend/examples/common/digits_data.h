@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "frontend/examples/common/training.h"
 #include "frontend/oa.h"
 
 namespace oa::examples {
@@ -21,6 +22,11 @@ struct DigitsInputs {
 
 // U8 or F32 [n, 64] to F32 with mean 0 and variance 1 per image.
 Result<Matrix> NormaliseDigits(const Matrix& images);
+
+// Records the training step for `loss` and declares what a training graph of digits returns: loss
+// F32 [1], gradient_norm F32 [1] and, of `logits` for `labels`, correct U32 [1].
+absl::Status OutputDigitsTraining(Graph& graph, const Matrix& loss, const Matrix& logits,
+                                  const Matrix& labels, const StepOptions& step);
 
 // Declares what an evaluation graph of digits returns: loss F32 [1], correct U32 [1] and the
 // predicted classes I32 [n].

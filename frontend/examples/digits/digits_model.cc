@@ -92,12 +92,7 @@ absl::Status RecordDigitsTraining(Graph& graph, const DigitsOptions& options) {
   OA_ASSIGN_OR_RETURN(Matrix all_classes, matrix::concat(std::vector<Matrix>(9, classes), 0));
   OA_ASSIGN_OR_RETURN(Matrix loss, ml::loss::cross_entropy(logits, all_classes));
   OA_ASSIGN_OR_RETURN(Matrix unshifted, matrix::slice(logits, 0, 0, options.batch));
-  OA_ASSIGN_OR_RETURN(Matrix correct, matrix::categorical_accuracy_count(unshifted, inputs.labels));
-  OA_ASSIGN_OR_RETURN(Matrix norm, RecordStep(graph, loss, options.step));
-  graph.Output("loss", loss);
-  graph.Output("correct", correct);
-  graph.Output("gradient_norm", norm);
-  return graph.status();
+  return OutputDigitsTraining(graph, loss, unshifted, inputs.labels, options.step);
 }
 
 absl::Status RecordDigitsEvaluation(Graph& graph, const DigitsOptions& options) {

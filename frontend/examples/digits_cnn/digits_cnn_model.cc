@@ -47,12 +47,7 @@ absl::Status RecordDigitsCnnTraining(Graph& graph, const DigitsCnnOptions& optio
   OA_ASSIGN_OR_RETURN(const Matrix images, RandomlyMoved(graph, inputs.images, options.seed));
   OA_ASSIGN_OR_RETURN(Matrix logits, builder.Logits(images, options.channels));
   OA_ASSIGN_OR_RETURN(Matrix loss, ml::loss::cross_entropy(logits, inputs.labels));
-  OA_ASSIGN_OR_RETURN(Matrix correct, matrix::categorical_accuracy_count(logits, inputs.labels));
-  OA_ASSIGN_OR_RETURN(Matrix norm, RecordStep(graph, loss, options.step));
-  graph.Output("loss", loss);
-  graph.Output("correct", correct);
-  graph.Output("gradient_norm", norm);
-  return graph.status();
+  return OutputDigitsTraining(graph, loss, logits, inputs.labels, options.step);
 }
 
 absl::Status RecordDigitsCnnEvaluation(Graph& graph, const DigitsCnnOptions& options) {
